@@ -174,7 +174,7 @@ def _signs(plain: float) -> list[float]:
     return [plain, *(v for v in (0.5, -0.5, 0.0) if np.sign(v) != np.sign(plain))]
 
 
-_ATTRIBUTES = ("axis", "reduction", "ignore index", "number", "flag", "choice")
+_ATTRIBUTES = ("axis", "lengths", "groups", "reduction", "ignore index", "number", "flag", "choice")
 
 
 class _Lacking(Exception):

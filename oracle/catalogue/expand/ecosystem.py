@@ -66,7 +66,7 @@ class Row:
 
     dtype: str
     shape: tuple[int, ...]
-    attrs: Mapping[str, int]
+    attrs: Mapping[str, Any]
     format: str
     distribution: str
     variant: str
@@ -131,7 +131,7 @@ class Design:
     name: str  # operator and family: the root of every draw
     rule: str
     dtypes: tuple[str, ...]
-    attributes: Mapping[int, Sequence[Mapping[str, int]]]
+    attributes: Mapping[int, Sequence[Mapping[str, Any]]]
     variants: tuple[str, ...]
     longer: str | int | None
     elements: int
@@ -167,7 +167,7 @@ class Design:
                 if in_vain == _ROWS_IN_VAIN:
                     return
 
-    def _cycle(self, salt: str, attributes: Mapping[int, Sequence[Mapping[str, int]]]) -> Iterator[Any]:
+    def _cycle(self, salt: str, attributes: Mapping[int, Sequence[Mapping[str, Any]]]) -> Iterator[Any]:
         """Cross dtype x format x rank x attributes repeatedly, in a new order each time."""
         crossing = [
             (dtype, form, rank, attrs)
@@ -177,7 +177,7 @@ class Design:
         for turn in count():
             yield from Draws(f"{self.name}\n{self.rule}\n{salt}\norder\n{turn}").shuffled(crossing)
 
-    def _shape(self, rank: int, form: str, k: int, attrs: Mapping[str, int], draws: Draws) -> tuple[int, ...]:
+    def _shape(self, rank: int, form: str, k: int, attrs: Mapping[str, Any], draws: Draws) -> tuple[int, ...]:
         """Return a shape: one axis has about 2^k elements, and the others share the remaining elements."""
         long_axis = self._long_axis(rank, attrs)
         axes = list(range(rank))
@@ -197,7 +197,7 @@ class Design:
             exponents[axis] = draws.between(least, min(rest, 10))
         return tuple(self._length(e, form, draws) for e in exponents)
 
-    def _long_axis(self, rank: int, attrs: Mapping[str, int]) -> int | None:
+    def _long_axis(self, rank: int, attrs: Mapping[str, Any]) -> int | None:
         if self.longer is None:
             return None
         return (attrs[self.longer] if isinstance(self.longer, str) else self.longer) % rank
@@ -225,7 +225,7 @@ def stepped(i: int) -> int:
 class _Balance:
     """Chooses form, distribution and variant so that pairs with all factors chosen before are seen equally often."""
 
-    shares: Mapping[str, int]
+    shares: Mapping[str, Any]
     variants: tuple[str, ...]
     seen: dict[Any, int] = field(default_factory=lambda: defaultdict(int))
 

@@ -8,6 +8,7 @@ from itertools import islice, product
 
 from ...model import errors
 from ...model.errors import OracleError, unknown
+from ...numerics.orders.reducing import reduces
 from ...operators import OPERATORS
 from ...operators.answers.registry import unknown_operator
 from ...operators.definition.operator import Operator
@@ -51,20 +52,24 @@ def generated(expander: Expander, family: Layer) -> Iterator[Case]:
         variants = {k: replace(v, keys={**v.keys, "uninformative": _BY_RULE}) for k, v in variants.items()}
     factors = design(expander, family, volume, tuple(variants))
     title = name if volume.rule == "ecosystem" else f"{name}_{volume.rule}"
-    result = 0
+    result, impossible = 0, None
     for row in islice(factors.rows(), 4 * volume.cases):  # some rows of a class family may not fit this operator
         layer = _drawn(variants[row.variant], row, rule["draws"], expander.reader.names["output"], volume.rule)
         try:
-            case = expander.planner.case(title, layer, row.dtype, row.shape, dict(row.attrs), list(expander.attrs))
+            (attrs,) = planning.values(expander.operator, row.attrs, row.shape)
+            case = expander.planner.case(title, layer, row.dtype, row.shape, attrs, list(expander.attrs))
             for planned in expander.with_statuses(layer, case):
                 result += 1
                 yield planned
         except OracleError as error:
+            impossible = expander.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ())
             if not expander.from_class or isinstance(error, Failed):
-                raise expander.error(f"family {name}, shape {list(row.shape)}: {error}", layer, ()) from None
+                raise impossible from None
         if result == volume.cases:
             return
-    if not expander.from_class:
+    if not result and impossible:
+        raise impossible
+    if expander.volume or not expander.from_class:
         text = f"generate asks for {volume.cases} cases; of at most {factors.elements} elements there are {result}"
         raise expander.document.error(f"family {name}: {text}", (*place, "generate"))
 
@@ -78,7 +83,7 @@ def design(expander: Expander, family: Layer, volume: Volume, variants: tuple[st
         rank: [
             attrs
             for values in product(*lists)
-            for attrs in planning.values(operator, dict(zip(expander.attrs, values, strict=True)), (1,) * rank)
+            for attrs in planning.every_axis(operator, dict(zip(expander.attrs, values, strict=True)), rank)
         ]
         for rank in range(low, high + 1)
     }
@@ -94,10 +99,17 @@ def design(expander: Expander, family: Layer, volume: Volume, variants: tuple[st
         dtypes=dtypes,
         attributes=crossed,
         variants=variants,
-        longer=rule.get("longer"),
+        longer=rule.get("longer", _reduced(operator)),
         elements=rule["elements"],
         models=tuple(map(tuple, rule.get("models", ()))),
     )
+
+
+def _reduced(operator: Operator) -> str | int | None:
+    """Return the axis, or the attribute that names it, along which a formula reduces; with one element along it the
+    golden would be constant."""
+    axis = operator.attribute("axis")
+    return axis.name if axis else -1 if reduces(operator.computes) else None
 
 
 def _drawn(layer: Layer, row: Row, operands: list[str], names: tuple[str, ...], rule: str) -> Layer:
@@ -155,6 +167,8 @@ def expand(document: Document, volume: Volume | None = None, tier: str | None = 
             problems.append(problem)
             if len(problems) > MOST or len(cases) > errors.CASES:
                 break
+    if volume is not None and not cases and not problems:
+        raise document.error("--volume: no family has generate; write one, or add ecosystem to classes: only", ())
     if problems:
         raise together(problems)
     return cases

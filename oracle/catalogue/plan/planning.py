@@ -34,16 +34,18 @@ def values(operator: Operator, written: Mapping[str, Any], shape: Shape) -> Iter
 
     Raises OracleError for a value that the attribute's C type cannot represent.
     """
-    parameters, result = operator.by_name, dict(written)
+    for each in every_axis(operator, written, len(shape)):
+        yield {name: _value(operator.by_name[name], value, shape) for name, value in each.items()}
+
+
+def every_axis(operator: Operator, written: Mapping[str, Any], rank: int) -> Iterator[dict[str, Any]]:
+    """Yield written attributes with every axis of a rank in place of ``every``, with both signs."""
     for name, value in written.items():
-        parameter = parameters[name]
-        if parameter.c == "int64" and value == "every":
-            rank = max(1, len(shape))
-            for axis in range(-rank, rank):
-                yield from values(operator, {**written, name: axis}, shape)
+        if operator.by_name[name].c == "int64" and value == "every":
+            for axis in range(-max(1, rank), max(1, rank)):
+                yield from every_axis(operator, {**written, name: axis}, rank)
             return
-        result[name] = _value(parameter, value, shape)
-    yield result
+    yield dict(written)
 
 
 def _value(parameter: Parameter, value: Any, shape: Shape) -> Any:

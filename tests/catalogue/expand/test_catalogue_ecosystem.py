@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from functools import cache
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,11 @@ from oracle.catalogue import Case, default_dir, load, make_inputs, operator_of
 from oracle.catalogue.data.case import outliers
 from oracle.catalogue.data.generators.streams import Stream
 from oracle.catalogue.expand.ecosystem import LEAST, SHARES, VOLUMES, Volume, stepped
+from oracle.catalogue.loader import default_catalogues
 from oracle.catalogue.measure import required
+from oracle.numerics.orders.reducing import reduces
+from oracle.operators import OPERATORS
+from oracle.operators.definition.roles import CLASS_INDEX
 
 pytestmark = pytest.mark.slow
 
@@ -104,6 +109,35 @@ def test_every_generated_call_is_accepted(rule: str) -> None:
     for case in generated(150, rule):
         result = validate(described(case, "ascend910b"))
         assert result.ok, f"{case.id}: {result.reason}"
+
+
+@pytest.mark.parametrize("rule", some(list(SHARES), 1))
+def test_every_operator_has_the_asked_number_and_reduces_more_than_one_number(rule: str) -> None:
+    for path in default_catalogues():
+        cases = load(path, Volume(rule, 24))
+        assert len(cases) == 24, path.stem
+        op = OPERATORS[operator_of(path)]
+        axis = op.attribute("axis")
+        for case in cases if reduces(op.computes) and not op.inputs(CLASS_INDEX) else ():
+            main = case.inputs[op.main]
+            assert main is not None
+            assert main.shape is not None
+            assert main.shape[-1 if axis is None else case.attrs[axis.name]] > 1, case.id
+
+
+@pytest.mark.parametrize(
+    ("classes", "families", "words"),
+    [
+        ("lean", "ecosystem: {generate: {cases: 9, ranks: [1, 1], elements: 64, draws: [self]}}", "asks for 500 cases"),
+        ("{only: [drawn]}", "drawn: {tier: full}", "no family has generate"),
+    ],
+)
+def test_too_few_cases_are_told(classes: str, families: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "tanh.yaml"
+    head = f"aclnn_oracle: 1\noperator: aclnnTanh\nclasses: {classes}\ndefaults: {{inputs: {{self: normal}}}}\n"
+    path.write_text(f"{head}families:\n  {families}\n")
+    with pytest.raises(OracleError, match=words):
+        load(path, Volume("l0", 500))
 
 
 @in_full_alone
