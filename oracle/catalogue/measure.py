@@ -21,6 +21,7 @@ from ..numerics.floats.rounding import round_to
 from ..numerics.orders.formula import is_zero_except_at_place, sums_place_values
 from ..numerics.orders.reducing import reduces
 from ..operators import OPERATORS, references
+from ..operators.definition.operator import Operator
 from .data.case import Case, TensorPlan, call_for_golden, make_inputs
 from .data.layout import arrange
 from .expand.ecosystem import FORMATS, FORMS, LONGEST, SHARES, Design
@@ -180,12 +181,12 @@ def _needed(op: str, design: Design) -> dict[str, list[Point]]:
     operator = OPERATORS[op]
     inputs, tensors = operator.names("input"), operator.names("input", "output")
     crossed = [
-        (dtype, form, rank, *words(attrs))
+        (dtype, form, rank, *_words(operator, attrs))
         for rank, rows in design.attributes.items()
         for dtype, form, attrs in product(dtypes, FORMATS.get(rank, ("ND",)), rows)
     ]
     combinations = (attrs for rows in design.attributes.values() for attrs in rows)
-    written = list(dict.fromkeys(word for attrs in combinations for word in words(attrs)))
+    written = list(dict.fromkeys(word for attrs in combinations for word in _words(operator, attrs)))
     needed: dict[str, list[Point]] = {
         "dtype": [(d,) for d in dtypes],
         "rank": [(r,) for r in ranks],
@@ -211,13 +212,14 @@ def _needed(op: str, design: Design) -> dict[str, list[Point]]:
 
 def _points(case: Case) -> Iterator[tuple[str, Point]]:
     """Yield (dimension, point) for everything a case shows; for a call that must be refused, only its empty tensors."""
-    out, dtype, tensors = case.output, case.dtype, case.plans
+    operator = OPERATORS[case.op]
+    main, dtype, tensors = case.inputs[operator.main], case.dtype, case.plans
     for name, plan in tensors.items():
         if 0 in plan.shape:  # refused or not: some operators forbid empty tensors
             yield "scene: dtype x empty tensor", (dtype, name)
-    if out is None or not case.computes(DEFAULT_SOC):
+    if main is None or not case.computes(DEFAULT_SOC):
         return
-    shape, rank = out.shape, len(out.shape)
+    shape, rank = main.shape, len(main.shape)
     for name in case.inputs:
         yield "optional tensor", (name, "given" if name in tensors else "null")
     for name, plan in tensors.items():
@@ -225,10 +227,10 @@ def _points(case: Case) -> Iterator[tuple[str, Point]]:
             yield "view: dtype x tensor not contiguous", (dtype, name)
     if 0 in shape:
         return
-    values, kinds, forms = words(case.attrs), _distributions(case), _forms(shape)
+    values, kinds, forms = _words(operator, case.attrs), _distributions(case), _forms(shape)
     yield "dtype", (dtype,)
     yield "rank", (rank,)
-    yield "dtype x format x rank x attributes", (dtype, out.format, rank, *values)
+    yield "dtype x format x rank x attributes", (dtype, main.format, rank, *values)
     for value in values:
         yield "attribute value", (value,)
         yield from (("attribute value x size form", (value, form)) for form in forms)
@@ -242,6 +244,13 @@ def _points(case: Case) -> Iterator[tuple[str, Point]]:
         yield "dtype x distribution", (dtype, kind)
         yield "rank x distribution", (rank, kind)
     yield from _scenes(case, dtype, shape)
+
+
+def _words(operator: Operator, attributes: Mapping[str, Any]) -> list[str]:
+    """Return attributes as words: of lengths their number, and no extents, which follow from the shape."""
+    roles = {name: operator.by_name[name].role for name in attributes}
+    kept = {name: v for name, v in attributes.items() if roles[name] != "extent"}
+    return words({n: len(v) if roles[n] == "lengths" and isinstance(v, tuple) else v for n, v in kept.items()})
 
 
 def _scenes(case: Case, dtype: str, shape: tuple[int, ...]) -> Iterator[tuple[str, Point]]:

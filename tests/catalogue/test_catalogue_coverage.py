@@ -11,6 +11,7 @@ from ordinary import in_full_alone, some
 from small_catalogues import WHOLE
 
 from oracle.catalogue import Case, default_dir, load, select
+from oracle.catalogue.expand.ecosystem import Volume
 from oracle.catalogue.measure import Dimension, Information, coverage, information
 from oracle.cli import main
 
@@ -54,6 +55,13 @@ def test_what_is_taken_away_is_named(name: str, lost: object, holes: list[str] |
     assert result.percent < 100
     if holes is not None:
         assert result.holes == holes
+
+
+@pytest.mark.parametrize("operator", ["nll_loss", "layer_norm", "group_norm"])
+def test_ranks_and_attributes_are_those_of_the_main_operand(operator: str) -> None:
+    """A reduced loss has no axes, and lengths and extents are numbers of the shape."""
+    table = coverage(load(default_dir() / f"{operator}.yaml", Volume("ecosystem", 120)))
+    assert not [row(table, name).holes for name in ("rank", "attribute value") if row(table, name).holes]
 
 
 def test_require_decides_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
