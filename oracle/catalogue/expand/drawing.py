@@ -322,16 +322,19 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
     drawer, met = RandomCalls(operator, DEFAULT_SOC, "", 0, layer), np.zeros(THREES, bool)
     if not drawer.dtypes:
         return
+    taken: set[str] = set()
     for _ in range(count):
         offered = [
-            (case, _condition_triples(case)) for case in (drawer.draw() for _ in range(OFFERED)) if case is not None
+            (case, _digest(case), _condition_triples(case))
+            for case in (drawer.draw() for _ in range(OFFERED))
+            if case is not None
         ]
+        offered = [each for each in offered if each[1] not in taken]
         if not offered:
             return
-        case, own = min(offered, key=lambda each: int(np.count_nonzero(met[each[1]])) - len(each[1]))
+        case, text, own = min(offered, key=lambda each: int(np.count_nonzero(met[each[2]])) - len(each[2]))
         met[own] = True
-        tensors = {**case.inputs, **case.outputs}
-        text = hashlib.sha256(repr((sorted(tensors.items()), case.attrs)).encode()).hexdigest()[:8]
+        taken.add(text)
         shape = next(iter(case.outputs.values()))
         assert shape is not None
         narrow = any(plan.dtype == "bfloat16" for plan in case.plans.values())
@@ -346,6 +349,11 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
             source=layer.keys["source"],
         )
         yield from expander.with_statuses(layer, within(case))
+
+
+def _digest(case: Case) -> str:
+    tensors = {**case.inputs, **case.outputs}
+    return hashlib.sha256(repr((sorted(tensors.items()), case.attrs)).encode()).hexdigest()[:8]
 
 
 def _condition_triples(case: Case) -> Array:

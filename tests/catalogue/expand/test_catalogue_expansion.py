@@ -224,6 +224,16 @@ def test_a_family_of_a_file_s_own_draws(tmp_path: Path) -> None:
     assert all(len(make_inputs(case, seed=0)) == 2 for case in drawn)
 
 
+def test_no_call_is_drawn_twice(tmp_path: Path) -> None:
+    """Calls of one input repeat when many are drawn; the id of the second one was an error."""
+    file = tmp_path / "tanh.yaml"
+    file.write_text(
+        "aclnn_oracle: 1\noperator: aclnnTanh\ndefaults: {main: self, inputs: {self: normal 0 2}, output: {}}\n"
+        "families:\n  f: {why: a reason to be, draw: 160}\n"
+    )
+    assert len({case.id for case in load(file)}) == 160 * 3
+
+
 def test_an_offset_stands_beside_any_view_that_has_none(tmp_path: Path) -> None:
     inputs = "{gradOutput: {offset: 8}, output: {view: padded, offset: 3}}"
     (result,) = cases(tmp_path, family(dtype="float32", inputs=inputs, output="{view: strided, offset: 65600}"))
