@@ -22,6 +22,7 @@ from oracle.commands.run import _free_name, _link, _without_ids
 from oracle.settings.settings import Settings
 
 CASE = "log_sigmoid_backward/first_look[float32-6x35-buffer]"
+GELU = str(default_dir() / "gelu.yaml")
 LONG = 300 * "x"  # no file can have this name: the system refuses even the question whether it exists
 
 
@@ -190,6 +191,8 @@ def test_a_value_of_an_option_of_pytests_is_no_path(option, here):
         (["replay", CASE, "--backend", "misbehaving:CannotBeMade"], "OSError: no device"),
         (["replay", CASE, "--catalogue", "gone"], "gone: no such folder"),
         (["coverage", "."], ".: no catalogue in this folder"),
+        (["coverage", GELU, GELU], "is already used at"),
+        (["power", GELU, GELU, "--tier", "smoke"], "is already used at"),
         (["coverage", "--require-threes", "90"], "--require-threes needs --interactions"),
         (["coverage", "--require-threes", "90", "--values"], "--require-threes needs --interactions"),
         (["coverage", "--require-threes", "101", "--interactions"], "--require-threes 101: must be 0 to 100"),
