@@ -45,7 +45,7 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
     """Rebuild a case from JSON. Raise OracleError if the description is invalid."""
     try:
         if data["op"] not in OPERATORS:
-            raise ValueError(str(unknown_operator(data["op"])))
+            raise unknown_operator(data["op"])
         op = OPERATORS[data["op"]]
         plans = {
             k: {n: None if p is None else _plan_from_json(p) for n, p in data[k].items()} for k in ("inputs", "outputs")
@@ -64,6 +64,8 @@ def case_from_json(case_id: str, data: Mapping[str, Any], source: str) -> Case:
             attrs=attrs, outputs=plans["outputs"], expect=expect,
             null=frozenset(data["null"]), uninformative=said, source=source,
         )  # fmt: skip
+    except OracleError as error:
+        raise OracleError(f"{source}: case {case_id}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{source}: case {case_id}: not a description of a case ({error!r})") from None
 
