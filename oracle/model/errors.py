@@ -56,7 +56,7 @@ def closest(value: str, known: Iterable[str], most: int = 1, likeness: float = 0
 def unknown(kind: str, value: object, known: Iterable[object] | str) -> OracleError:
     """Return the error for a name outside a closed list. ``known``: the list, or a text instead of a list."""
     names = [known] if isinstance(known, str) else [str(k) for k in known]
-    return OracleError(f"unknown {kind} {value!r}{suggestion(value, names)}; known: {', '.join(names)}")
+    return OracleError(f"unknown {kind} {value!r}{suggestion(value, names)}; known: {', '.join(names) or 'none'}")
 
 
 # Text from outside (a device, its driver, an exception), made safe to keep and show.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from oracle.model.errors import LONGEST, bounded, suggestion
+from oracle.model.errors import LONGEST, bounded, suggestion, unknown
 
 SOCS = ("ascend910b", "ascend950", "ascend310p")
 
@@ -24,6 +24,10 @@ SOCS = ("ascend910b", "ascend950", "ascend310p")
 )
 def test_the_closest_name_may_be_meant(value: str, known: tuple[str, ...], name: str) -> None:
     assert suggestion(value, known) == (f" (did you mean {name!r}?)" if name else "")
+
+
+def test_an_empty_list_of_known_names_is_said() -> None:
+    assert str(unknown("attribute of aclnnExp", "dim", ())) == "unknown attribute of aclnnExp 'dim'; known: none"
 
 
 def test_escape_sequences_and_nuls_are_shown_as_text() -> None:

@@ -141,9 +141,9 @@ def _only_checks(op: Operator, field: str, function: Function, made: Iterable[An
             where = place_of(function)
             if isinstance(made, GeneratorType) and made.gi_frame is not None:
                 where = f"{Path(made.gi_code.co_filename).name}:{made.gi_frame.f_lineno}"
-            text = f"{op.name}: its {field} yielded {each!r} at {where}, which is no check; yield one of"
+            text = f"{op.name}: its {field} yielded {each!r} at {where}, which is no check; yield a check of"
             several = "or check(name, problem), or yield from several"
-            raise OracleError(f"{text} oracle.operators.definition.checks, {several}")
+            raise OracleError(f"{text} oracle.page, {several}")
         yield each
 
 
