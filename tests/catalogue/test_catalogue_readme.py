@@ -22,6 +22,11 @@ def test_the_example_expands_as_told(tmp_path: Path) -> None:
     assert ids[:2] == re.findall(r"^softmax_backward/\S+$", README, re.MULTILINE)
 
 
+def test_the_shortest_why_is_as_told() -> None:
+    least = _validator().schema["$defs"]["family"]["properties"]["why"]["minLength"]
+    assert f"| `why` | one line, {least} characters or more" in README
+
+
 def test_every_key_generator_and_view_is_explained() -> None:
     words = set(re.findall(r"[A-Za-z_]+", " ".join(re.findall(r"`([^`]*)`", README))))
     assert words >= set(_validator().schema["$defs"]["family"]["properties"])
