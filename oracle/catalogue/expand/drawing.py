@@ -325,14 +325,13 @@ def drawn(expander: Expander, family: Layer) -> Iterator[Case]:
     taken: set[str] = set()
     for _ in range(count):
         offered = [
-            (case, _digest(case), _condition_triples(case))
-            for case in (drawer.draw() for _ in range(OFFERED))
-            if case is not None
+            (case, _condition_triples(case)) for case in (drawer.draw() for _ in range(OFFERED)) if case is not None
         ]
-        offered = [each for each in offered if each[1] not in taken]
-        if not offered:
+        offered.sort(key=lambda each: int(np.count_nonzero(met[each[1]])) - len(each[1]))
+        new = ((case, _digest(case), own) for case, own in offered)
+        case, text, own = next((each for each in new if each[1] not in taken), (None, "", None))
+        if case is None:
             return
-        case, text, own = min(offered, key=lambda each: int(np.count_nonzero(met[each[2]])) - len(each[2]))
         met[own] = True
         taken.add(text)
         shape = next(iter(case.outputs.values()))
