@@ -84,8 +84,8 @@ def dgamma_a2(g: Expression, x: Expression, m: Expression, r: Expression) -> Exp
 
 
 def dgamma_950(g: Expression, x: Expression, m: Expression, r: Expression) -> Expression:
-    """Sums of products with input itself."""
-    return sum_over((x * g - g * m) * r)
+    """Two sums, one of products with input itself."""
+    return sum_over(x * g * r) - sum_over(g * m * r)
 
 
 def dgamma_910(g: Expression, x: Expression, m: Expression, r: Expression) -> Expression:

@@ -15,6 +15,7 @@ from oracle.catalogue.data.case import Case, TensorPlan
 from oracle.model.call import Call
 from oracle.operators.answers.api import compute, references, written
 from oracle.settings.settings import Settings
+from oracle.verdict import compare, strict
 
 SHAPE, GROUP = (3, 6, 5, 2), 2
 SIZES = {"N": 3, "C": 6, "HxW": 10, "group": GROUP}
@@ -168,6 +169,25 @@ def test_a_kernel_may_multiply_gradient_and_gamma_first():
     h, z = (arguments["gradOut"] * arguments["gamma"])[0], np.array([1, -1], F) * F(1e8)
     kernel = (h - h.mean() - z * (h * z).mean()) * F(1e8)
     assert (np.abs(kernel - reference.value) <= reference.bound).all()
+
+
+def in_sequence(terms: np.ndarray) -> np.ndarray:
+    return np.add.accumulate(terms, axis=-1, dtype=F)[..., -1]
+
+
+@pytest.mark.parametrize("gradient", [np.full(300, 1.1, F), drawn(60).astype(H)], ids=["float32", "float16"])
+def test_ascend950_sums_the_gradient_and_its_product_with_input_apart(gradient):
+    """gradGamma is (sum(input * gradOut) - sum(gradOut) * mean) * rstd. Both sums are rounded, also where input is mean
+    and every exact term is 0."""
+    kind, length = gradient.dtype, gradient.size
+    x, r = np.full(length, 0.8613, kind), np.full((1, 1), 316, kind)
+    arguments = {"gradOut": gradient.reshape(1, 1, length), "input": x.reshape(1, 1, length), "rstd": r}
+    arguments |= {"mean": x[:1].reshape(1, 1), "gamma": np.ones(1, kind), "N": 1, "C": 1, "HxW": length, "group": 1}
+    reference = oracle.reference("aclnnGroupNormBackward", soc="ascend950", outputMask=ALL, **arguments)["gradGammaOut"]
+    product, total = in_sequence(x.astype(F) * gradient.astype(F)), in_sequence(gradient.astype(F))
+    actual = ((product - total * F(x[0])) * F(r[0, 0])).astype(kind).reshape(1)
+    assert abs(actual[0]) > 1e-4
+    assert strict(compare(reference, actual), actual.shape).passed
 
 
 def test_the_mean_of_a_group_with_an_infinity_is_unspecified():
