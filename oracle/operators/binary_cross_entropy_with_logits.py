@@ -21,10 +21,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    MAIN, MUTUAL, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Checks, Expression, Formula, KernelName, MindSpore,
-    Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_of, dtypes_in, ends_if_empty, equal, exp,
-    filled, float_types, in_range, is_empty, is_finite, log, log1p, max_ranks, maximum, minimum, not_null, one_number,
-    output, present, promoted, reduced_shape, reduction, same_dtype, same_dtypes, same_shape, size_of, tensor, where,
+    MAIN, MUTUAL, NONE, REDUCTIONS, SAME, Args, Arguments, Aten, Checks, Expression, Form, Formula, KernelName,
+    MindSpore, Operator, Platform, broadcast_together, broadcasting, common_shape, dtype_of, dtypes_in, ends_if_empty,
+    equal, exp, filled, float_types, in_range, is_empty, is_finite, log, log1p, max_ranks, maximum, minimum, not_null,
+    one_number, output, present, promoted, reduced_shape, reduction, same_dtype, same_dtypes, same_shape, size_of,
+    tensor, where,
 )  # fmt: skip
 
 WEIGHTS = ("weightOptional", "posWeightOptional")
@@ -115,7 +116,10 @@ OPERATOR = Operator(
     empty=("self",),
     filled=filled,
     undefined=undefined,
-    computes=Formula(formula, {"950": kernel_950, "tbe": kernel_tbe, "pytorch": pytorch, "unweighted": unweighted}),
+    computes=Formula(
+        formula,
+        {"950": Form(kernel_950, mean="sum"), "tbe": kernel_tbe, "pytorch": pytorch, "unweighted": unweighted},
+    ),
     kernel_type=lambda a, platform: "float32",
     shape=reduced_shape("self", *WEIGHTS),
     terms=COMMON,

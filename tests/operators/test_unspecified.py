@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from calls import call_of
 
 import oracle
@@ -55,6 +56,25 @@ def test_a_product_that_overflows_before_the_factor_of_a_mean_is_known_of_ascend
     for soc in PLATFORMS:
         result = unspecified("aclnnSoftMarginLossBackward", soc, {"reduction": 1}, **given)
         assert result == [soc != "ascend950", *[False] * 7], soc
+
+
+@pytest.mark.parametrize(
+    ("op", "given", "attributes"),
+    [
+        ("BinaryCrossEntropyWithLogits", {"self": [3e38] * 2, "target": [0] * 2}, {}),
+        ("KlDiv", {"self": [-3e38] * 2, "target": [1] * 2}, {"logTarget": False}),
+        ("L1Loss", {"self": [3e38] * 2, "target": [0] * 2}, {}),
+        ("MseLoss", {"self": [1.7e19] * 2, "target": [0] * 2}, {}),
+        ("SmoothL1Loss", {"self": [3e38] * 2, "target": [0] * 2}, {"beta": 1.0}),
+        ("SoftMarginLoss", {"self": [3e38] * 2, "target": [-1] * 2}, {}),
+    ],
+)
+def test_a_sum_that_overflows_before_the_factor_of_a_mean_is_unspecified_on_ascend950(
+    op: str, given: dict[str, Any], attributes: dict[str, Any]
+) -> None:
+    output = "result" if op == "SmoothL1Loss" else "out"
+    attributes = {"reduction": 1, **attributes}
+    assert unspecified(f"aclnn{op}", "ascend950", attributes, output=output, **given) == [True]
 
 
 def test_what_ascend910_makes_of_nan_is_not_known_where_it_clamps_or_its_comparison_is_not() -> None:
