@@ -27,9 +27,9 @@ from typing import Any
 
 from ..page import (
     MAIN, PER_CHANNEL, PER_GROUP, SAME, Args, Aten, Check, Checks, Expression, Form, Formula, Forward, Operator,
-    Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, length, mask, max_rank,
-    mean_over, not_null, output, present, promoted_type, ratio, same_dtype, same_dtypes, same_shape, sqrt, stored,
-    sum_over, tensor,
+    Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, is_finite, length, mask,
+    max_rank, mean_over, not_null, output, present, promoted_type, ratio, same_dtype, same_dtypes, same_shape, sqrt,
+    stored, sum_over, tensor, where,
 )  # fmt: skip
 
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
@@ -84,8 +84,10 @@ def dgamma_a2(g: Expression, x: Expression, m: Expression, r: Expression) -> Exp
 
 
 def dgamma_950(g: Expression, x: Expression, m: Expression, r: Expression) -> Expression:
-    """Two sums, one of products with input itself."""
-    return sum_over(x * g * r) - sum_over(g * m * r)
+    """Two sums, one of products with input itself. Each is multiplied by a sample's statistics: an infinite one gives
+    an infinity where terms of both signs give NaN."""
+    known = is_finite(m) & is_finite(r)
+    return sum_over(x * g * where(known, r, 1)) - sum_over(where(known, g * m * r, abs(m) + abs(r)))
 
 
 def dgamma_910(g: Expression, x: Expression, m: Expression, r: Expression) -> Expression:

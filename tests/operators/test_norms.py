@@ -190,6 +190,18 @@ def test_ascend950_sums_the_gradient_and_its_product_with_input_apart(gradient):
     assert strict(compare(reference, actual), actual.shape).passed
 
 
+@pytest.mark.parametrize("statistic", ["mean", "rstd"])
+def test_ascend950_multiplies_a_sum_by_an_infinite_statistic(statistic):
+    """The sum of gradOut * inf is NaN for gradients of both signs; the sum of gradOut, times inf, is an infinity."""
+    arguments = {"gradOut": np.array([[[1, -2]]], F), "input": np.array([[[3, 1]]], F), "gamma": np.ones(1, F)}
+    arguments |= {"mean": np.ones((1, 1), F), "rstd": np.ones((1, 1), F), "N": 1, "C": 1, "HxW": 2, "group": 1}
+    arguments[statistic] = np.full((1, 1), np.inf, F)
+    for soc, unknown in (("ascend950", True), ("ascend910b", False)):
+        reference = oracle.reference("aclnnGroupNormBackward", soc=soc, outputMask=ALL, **arguments)["gradGammaOut"]
+        assert np.isnan(reference.golden).all()
+        assert reference.unspecified.tolist() == [unknown], soc
+
+
 def test_the_mean_of_a_group_with_an_infinity_is_unspecified():
     sizes = {"N": 1, "C": 4, "HxW": 1, "group": 1, "eps": 1e-5}
     assert oracle.reference("aclnnGroupNorm", self=np.array([[np.inf, 1, 2, 3]], F), **sizes)["meanOut"].unspecified
