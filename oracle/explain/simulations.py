@@ -319,14 +319,14 @@ def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> dict[An
     main = call.inputs[findings.op.main]
     rank = main.ndim if isinstance(main, np.ndarray) else 0
     result: list[Any] = []
-    named: dict[Any, str] = {}
+    named: dict[Any, dict[str, None]] = {}  # a number's words: of 0.5, 0 is also the truncated one
     if p.role == "number" and isinstance(value, (int, float)) and not isinstance(value, bool):
         with np.errstate(all="ignore"):
             numbers = {name: change(float(value), p) for name, (change, _what, _needs) in NUMBERS.items()}
         if (length := sum_length(findings.op, call)) > 1:
             numbers[OVER_LENGTH] = value / length
         for name, number in numbers.items():
-            named.setdefault(number, OF_ITSELF.get(name, repr(number)))
+            named.setdefault(number, {})[OF_ITSELF.get(name, repr(number))] = None
     elif p.role == "flag":
         result = [not value]
     elif p.role == "axis" and rank:  # a tensor without axes has no other axis
@@ -335,7 +335,8 @@ def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> dict[An
         result = list(p.choices)
     elif p.words:  # a number with a word for each value
         result = list(range(len(p.words)))
-    return {v: word for v, word in {**named, **{v: repr(v) for v in result}}.items() if v != value}
+    words = {number: OR.join(each) for number, each in named.items()}
+    return {v: word for v, word in {**words, **{v: repr(v) for v in result}}.items() if v != value}
 
 
 def sum_length(op: Operator, call: Call) -> int:

@@ -397,6 +397,9 @@ def of_cause(number: int, cause: str) -> CaseRecord:
         (["the attribute eps is read as 1e-05 / 0.0", "the attribute eps is read as 1e-05"],
          "the attribute eps is read as 1e-05"),
         (["the attribute eps is read as 2.0", "the attribute eps is read as 3.0"], "the attribute eps is read as N"),
+        (["the attribute value is read as 0.0 / itself truncated to an integer",
+          "the attribute value is read as 1.0 / itself truncated to an integer"],
+         "the attribute value is read as itself truncated to an integer"),
         (["the attribute eps is read as 0.0 / another number", "all wrong by the factor 2, as if the attribute eps is"
           " read as another number"], "the attribute eps is read as another number"),
         (["NaN is replaced by a number", "an intermediate overflows"], ""),

@@ -110,12 +110,13 @@ def test_a_wrong_sum_of_a_softmax_is_named():
 def test_an_attribute_that_is_misread_is_named():
     call = call_of("aclnnThresholdBackward", (6, 16), attrs={"threshold": 0.25})
     wrong = compute(replace(call, attrs={"threshold": 0.0}))
-    assert told_of(call, output=lambda golden: wrong) == "the attribute threshold is read as 0.0"
+    text = "the attribute threshold is read as 0.0 / itself truncated to an integer"  # both, for 0.25
+    assert told_of(call, output=lambda golden: wrong) == text
 
 
 @pytest.mark.parametrize(
     ("dtype", "text"),
-    [("float32", "the attribute eps is read as 0.0"), ("float16", "the attribute eps is read as 1e-05 / 0.0")],
+    [("float32", "0.0 / itself truncated to an integer"), ("float16", "1e-05 / 0.0 / itself truncated to an integer")],
 )
 def test_an_eps_that_is_left_out_is_read_as_zero_though_no_call_may_have_it(dtype, text):
     """In float16, the usual eps gives the same results: the claim names both."""
@@ -126,14 +127,14 @@ def test_an_eps_that_is_left_out_is_read_as_zero_though_no_call_may_have_it(dtyp
     call = Call("aclnnGroupNorm", "ascend910b", {"self": x, "gamma": None, "beta": None}, attrs, outputs)
     rows = x.astype(np.float64).reshape(4, 2, 4)
     wrong = ((rows - rows.mean(2, keepdims=True)) / rows.std(2, keepdims=True)).reshape(4, 8)
-    assert told_of(call, output=lambda golden: wrong.astype(golden.dtype)) == text
+    assert told_of(call, output=lambda golden: wrong.astype(golden.dtype)) == f"the attribute eps is read as {text}"
 
 
 def test_a_number_that_is_read_wrongly_is_named_only_if_no_number_near_it_gives_the_same_results():
     """sqrt((sum + eps) / n) for sqrt(sum / n + eps). In large rows, no digit shows whether the small eps is 0."""
     over = "itself divided by the length of the sum"
     sizes = np.linspace(1, 2, 6).reshape(6, 1)
-    for size, values in ((1, f"1e-06 / 0.0 / {over} / another number"), (1e-3, over)):
+    for size, values in ((1, f"1e-06 / 0.0 / itself truncated to an integer / {over} / another number"), (1e-3, over)):
         x = np.float32(NORM["x"] * sizes * size)
         outputs = {"yOut": np.zeros_like(x), "rstdOut": np.zeros_like(x[:, :1])}
         call = Call("aclnnRmsNorm", "ascend910b", {**NORM, "x": x}, {"epsilon": 1e-5}, outputs)
@@ -149,7 +150,7 @@ def test_next_to_an_infinite_number_no_number_is_proved_that_others_near_it_equa
     call = Call("aclnnRmsNorm", "ascend910b", {**NORM, "x": x}, {"epsilon": np.inf}, outputs)
     wrong = compute(replace(call, attrs={"epsilon": 1e-6}))
     assert told_of(call, output=lambda golden: wrong) == (
-        "the attribute epsilon is read as 1e-06 / 1.0 / 0.0 / another number"
+        "the attribute epsilon is read as 1e-06 / 1.0 / 0.0 / its reciprocal / another number"
     )
 
 
