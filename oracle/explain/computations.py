@@ -41,13 +41,16 @@ SLACK = 2.0  # the bound of the right result, for one that is wrong
 
 
 def reduced_otherwise(findings: Findings) -> Iterator[Explanation]:
-    """Yield claims that a sum or a mean over the reduced axis is wrong, or a number under a root."""
+    """Yield claims that a sum or a mean over the reduced axis is wrong, or a number under a root. There is none if a
+    formula without a sum gives the same results: so does a mean that is divided by far too much."""
     call = findings.call
     if call is None or findings.actual.size > OF_STEPS or not is_telling(findings.actual[findings.bad]):
         return
     op = findings.op
     length = sum_length(op, call)
     if not length:
+        return
+    if any(gives(answer_of(kernel, call, op, findings), findings) for kernel in _without_sums(op)):
         return
     axes, shape = op.reduced_axes(call.arguments), op.terms_shape(call.arguments)
     for text, kernel in (*_reductions(op, length), *_longer(op, length)):
@@ -77,8 +80,7 @@ def _bits_of_rows(findings: Findings, other: Reference, shape: tuple[int, ...], 
 def _reductions(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
     """Yield (the claim, the kernel) for each wrong reduction of ``length`` terms: in one stage, or in all sums."""
     graph = graph_of(op)
-    sums = [stage.name for stage in graph.stages if stage.kind == "sum"]
-    for names in ([name] for name in sums) if len(sums) < 2 else (*([name] for name in sums), sums):
+    for names in _choices_of_sums(graph):
         for text, reduce in _sums(length, mean=any(node.value == LENGTH for node in walk(graph.root))):
             yield text, computing_stages(op, dict.fromkeys(names, reduce))
     for p in op.attributes:
@@ -89,6 +91,20 @@ def _reductions(op: Operator, length: int) -> Iterator[tuple[str, Kernel]]:
                 outside = substitute(graph.outer, {node: sqrt(given[0]) + symbol(p.symbol)})
                 yield text, computing_stages(op, outer=outside)
     yield from _added_early(op, graph)
+
+
+def _choices_of_sums(graph: Graph) -> Iterator[list[str]]:
+    """Yield the sums of a formula: each alone, then all."""
+    sums = [stage.name for stage in graph.stages if stage.kind == "sum"]
+    yield from ([name] for name in sums)
+    if len(sums) > 1:
+        yield sums
+
+
+def _without_sums(op: Operator) -> Iterator[Kernel]:
+    """Yield the kernels in which a sum, or every sum, is 0."""
+    for names in _choices_of_sums(graph_of(op)):
+        yield computing_stages(op, dict.fromkeys(names, partial(_scaled, 0.0)))
 
 
 def _added_early(op: Operator, graph: Graph) -> Iterator[tuple[str, Kernel]]:

@@ -78,6 +78,21 @@ def test_a_wrong_sum_over_the_reduced_axis_is_named():
     assert list(told_of_rows(NORM, (x * rstd * NORM["gamma"], rstd))) == [text, text]
 
 
+def test_a_sum_that_is_left_out_is_not_called_a_mean_over_too_many_elements():
+    """In float16 both have the same results: 2 elements, divided by 2048, are nearly nothing."""
+    rng = np.random.default_rng(2)
+    g, x = (rng.normal(0, 1, (6, 2)).astype(np.float16) for _ in range(2))
+    mean, rstd = (rng.uniform(0.5, 1, (6, 1)).astype(np.float16) for _ in range(2))
+    operands = {"gradOut": g, "input": x, "mean": mean, "rstd": rstd, "weightOptional": None, "biasOptional": None}
+    attrs = {"normalizedShape": (2,), "outputMask": (True, False, False)}
+    outputs = {"gradInputOut": np.zeros_like(g), "gradWeightOut": None, "gradBiasOut": None}
+    call = Call("aclnnLayerNormBackward", "ascend910b", operands, attrs, outputs)
+    h = (np.float64(x) - mean) * rstd
+    made = (rstd * (g - h * (g * h).mean(1, keepdims=True))).astype(np.float16)  # without the mean of gradOut
+    assert told_of(call, output=lambda golden: made) == ""
+    assert "` becomes `gradOut * weightOptional`" in told_of(call, output=lambda golden: made, steps=True)
+
+
 def test_a_bias_that_is_added_before_the_weight_is_named():
     rng = np.random.default_rng(2)
     x, w, b = (rng.normal(1, 1, shape).astype(np.float32) for shape in ((6, 16), (16,), (16,)))
