@@ -337,7 +337,7 @@ _A_FACTOR = re.compile(r"all wrong by the factor (\S+)")
 
 
 def _shared_cause(causes: Sequence[str]) -> str:
-    """Return one sentence for the causes of a group: with a figure that all share, and with every dtype."""
+    """Return one sentence for the causes of a group: with a figure that all share, and every dtype in its place."""
     if not causes:
         return ""
     factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
@@ -353,9 +353,9 @@ def _shared_cause(causes: Sequence[str]) -> str:
         pairs = [cause.split(AS_IF, 1) for cause in causes]
         common = [name for name in pairs[0][0].split(EITHER) if all(name in of.split(EITHER) for of, _ in pairs)]
         causes = [f"{EITHER.join(common)}{AS_IF}{reading}" for _, reading in pairs] if common else causes
-    of_each = {tuple(DTYPE.findall(cause)) for cause in causes}
-    types = dtype_order(name for each in of_each for name in each)
-    return DTYPE.sub(" or ".join(types), shared_text(causes)) if len(of_each) > 1 else shared_text(causes)
+    places = zip(*map(DTYPE.findall, causes), strict=False)
+    types = iter([" or ".join(dtype_order(place)) for place in places])
+    return DTYPE.sub(lambda own: next(types, own[0]), shared_text(causes))
 
 
 def _shrink_command(case: CaseRecord, record: Record) -> str:

@@ -403,6 +403,9 @@ def of_cause(number: int, cause: str) -> CaseRecord:
         (["the attribute eps is read as 0.0 / another number", "all wrong by the factor 2, as if the attribute eps is"
           " read as another number"], "the attribute eps is read as another number"),
         (["NaN is replaced by a number", "an intermediate overflows"], ""),
+        ([f"float32 results carry only the digits of {kind}: they are rounded to it on the way"
+          for kind in ("bfloat16", "float16")],
+         "float32 results carry only the digits of float16 or bfloat16: they are rounded to it on the way"),
         (["x1 or x2 is read as if it were contiguous", "x2 is read as if it were contiguous"],
          "x2 is read as if it were contiguous"),
     ],
