@@ -148,7 +148,7 @@ def _of_size(fact: str, sizes: Array, bits: float) -> Iterator[Condition]:
         gap = below, above
         yield Condition(fact, f"{more} {limit}", own, partial(operator.lt, limit), fact, f">{limit}", gap)
         yield Condition(fact, f"{at_most} {limit}", own, partial(operator.ge, limit), fact, f"<={limit}", gap)
-    if fact.startswith(("the rank", "the axis", "the offset")):
+    if fact.startswith(("the rank", "the axis", "the offset", "the attribute")):
         for size in sizes.tolist():
             yield Condition(fact, f"is {size}", bits + 1, partial(operator.eq, size), fact, f"={size}")
         return

@@ -24,6 +24,7 @@ from ..record.types import CaseRecord, WorstElement
 from .findings import MANY_WRONG
 
 NO_DATA = "(no data)"  # marks a tensor for which a call gives only shape and dtype
+COUNTS = ("groups", "extent", "ignore index")  # roles of attributes whose size may matter
 _TENSOR = re.compile(r"(?P<dtype>\w+)\[(?P<shape>[\d,-]*)\](?: (?P<words>.*))?$")
 Fact = int | str | bool
 
@@ -89,7 +90,9 @@ def _facts(
     for n, value in attrs:
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # for an axis, its place says more than its number
-            result[f"the attribute {n}"] = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
+            counts = parameter is not None and parameter.role in COUNTS and isinstance(value, int)
+            word = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
+            result[f"the attribute {n}"] = value if counts else word
         if op is not None and parameter is not None and parameter.role == "mask":
             result |= {f"{output} asked": digit == "1" for output, digit in zip(op.outputs, str(value), strict=False)}
         if parameter is not None and parameter.role == "number" and isinstance(value, (int, float)):

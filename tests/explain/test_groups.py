@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -118,6 +118,21 @@ def test_what_is_said_of_a_tensor_is_a_sentence() -> None:
     words = {"a strided last axis": "self has a strided last axis", IN_ORDER: "self is contiguous"}
     known, _ = conditions([{"the strides of self": word} for word in words])
     assert [[str(each) for each in own] for own in known] == [[text] for text in words.values()]
+
+
+@pytest.mark.parametrize(
+    ("op", "name", "values", "above"),
+    [("aclnnGroupNorm", "group", (1, 2, 3, 4, 6), 1), ("aclnnNLLLoss", "ignoreIndex", (-100, -1, 0, 1, 4), -1)],
+)
+def test_an_attribute_that_counts_has_limits_in_conditions(
+    op: str, name: str, values: Sequence[int], above: int
+) -> None:
+    """One condition on the number of groups, not one for each number."""
+    bare = case(0, True, "float32", (8,), op=op, inputs={}, outputs={})
+    facts = [facts_of(replace(bare, attrs={name: value})) for value in values for _ in range(6)]
+    result = contrast(facts, np.array([value > above for value in values for _ in range(6)]))
+    assert result is not None
+    assert sentence(result.conditions) == f"the attribute {name} is above {above}"
 
 
 def test_figures_that_differ_have_letters_and_equal_ones_the_same() -> None:
