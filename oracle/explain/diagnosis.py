@@ -345,7 +345,10 @@ def _is_box(findings: Findings) -> bool:
 
 
 def _may_be_of_operands(findings: Findings) -> bool:
-    """Return whether an operand may cause a pattern: by its values, or by a wrong reading of its view."""
+    """Return whether operands may cause a pattern: by their values, which the right results show as well, or by a wrong
+    reading of a view."""
+    if is_of_values(findings.golden, findings.bad):
+        return True
     arrays = findings.inputs.values()
     if any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in arrays):
         return True
@@ -381,11 +384,12 @@ def _specials(findings: Findings) -> Iterator[str]:
         if carried := _nan_operand(findings):
             yield f"a NaN of {carried} is passed on where a number is due"
         elif not share and _special_inputs(findings):
-            yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate"
+            what = "0 / 0, inf / inf, inf - inf or 0 * inf in an intermediate, or memory beside an operand"
+            yield f"NaN where a number is due: {what}"
     if np.isinf(a).all() and lost:
         yield f"infinite where {findings.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):
-        yield "an intermediate overflows"
+        yield "an intermediate overflows, or becomes 0 before a division or a logarithm"
 
 
 def _nan_operand(findings: Findings) -> str:

@@ -18,6 +18,7 @@ from oracle.explain.findings import Findings, near, pattern
 from oracle.explain.simulations import with_operands
 from oracle.explain.structure import cause_of_structure
 from oracle.model.aclnn import PLATFORMS
+from oracle.model.call import Call
 from oracle.model.dtypes import DTYPES
 from oracle.numerics.floats.rounding import round_to
 from oracle.operators import OPERATORS, Reference, compute, reference
@@ -98,6 +99,17 @@ def test_where_explanations_of_two_kinds_fit_none_is_told():
     assert told_of(call, output=np.zeros_like) == "zero is returned for every element"
     call.inputs["gradOutput"][0, 0] = 0
     assert told_of(call, output=np.zeros_like) == ""
+
+
+def test_a_logarithm_of_0_in_a_stretch_of_small_results_is_no_lost_share():
+    """The logarithm of a softmax: e^x underflows next to a large number. The small results lie together in each row."""
+    x = np.tile(np.float32([0] * 24 + [200] * 8), (2, 1)) + np.linspace(0, 1, 32, dtype=np.float32)
+    call = Call("aclnnLogSoftmax", "ascend910b", {"self": x}, {"dim": -1}, {"out": np.zeros_like(x)})
+    e = np.exp(x - x.max(1, keepdims=True))
+    with np.errstate(divide="ignore"):
+        made = np.log(e / e.sum(1, keepdims=True))
+    text = "an intermediate overflows, or becomes 0 before a division or a logarithm"
+    assert told_of(call, output=lambda golden: made) == text
 
 
 def test_a_pattern_that_an_operand_has_itself_is_no_proof_of_a_lost_share():

@@ -417,7 +417,7 @@ def of_cause(number: int, cause: str) -> CaseRecord:
          "the attribute value is read as itself truncated to an integer"),
         (["the attribute eps is read as 0.0 / another number", "all wrong by the factor 2, as if the attribute eps is"
           " read as another number"], "the attribute eps is read as another number"),
-        (["NaN is replaced by a number", "an intermediate overflows"], ""),
+        (["NaN is replaced by a number", "an infinity has the wrong sign"], ""),
         ([f"float32 results carry only the digits of {kind}: they are rounded to it on the way"
           for kind in ("bfloat16", "float16")],
          "float32 results carry only the digits of float16 or bfloat16: they are rounded to it on the way"),
