@@ -37,6 +37,7 @@ from .where import Where, words_of
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
+SHARE = 0.2  # share of a group's failures that must have its cause, if nearly all others have none
 WORSE = 3.0  # most exceptions of a common condition, relative to the groups' own conditions
 
 
@@ -100,7 +101,7 @@ class Part:
         (most, count), (_, next_count) = [*Counter(map(key_of, texts)).most_common(2), ("", 0), ("", 0)][:2]
         if count == next_count:
             return []
-        few = max(2.0, OFTEN * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
+        few = max(2.0, SHARE * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
         least = min(few, len(self.cases) / 2)
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
 

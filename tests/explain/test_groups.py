@@ -432,6 +432,14 @@ def test_a_group_has_the_cause_that_all_its_failures_allow(causes: list[str], to
     assert group.cause == told
 
 
+@pytest.mark.parametrize(("few", "told"), [(3, ""), (6, "an infinity has the wrong sign")])
+def test_a_cause_that_few_of_the_failures_have_is_not_that_of_their_group(few: int, told: str) -> None:
+    """Views and few elements often allow no claim: a fifth of the failures is enough if no other has another cause."""
+    failing = [of_cause(number, "an infinity has the wrong sign" if number < few else "") for number in range(20)]
+    passing = [case(number, False, "float32", (63,)) for number in range(20, 60)]
+    assert grouped([*failing, *passing]).groups[0].cause == told
+
+
 def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
     """Views of one operand: if strides of its rank say no more, the cause has no figures."""
     whole = "output is read as if it were contiguous: its strides are ignored"
