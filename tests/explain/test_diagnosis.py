@@ -112,6 +112,13 @@ def test_a_logarithm_of_0_in_a_stretch_of_small_results_is_no_lost_share():
     assert told_of(call, output=lambda golden: made) == text
 
 
+def test_one_number_of_few_digits_is_no_rounding_on_the_way():
+    """Softmax of 1,030 equal numbers with a sum of 1,024 of them: 1 / 1024 has one digit."""
+    value = np.full((4, 5), 1 / 1030)
+    assert cause(lambda v: np.float32(np.full_like(v, 1 / 1024)), value) == ""
+    assert "digits of bfloat16" in cause(lambda v: v.astype(DTYPES["bfloat16"].numpy).astype(np.float32))
+
+
 def test_a_pattern_that_an_operand_has_itself_is_no_proof_of_a_lost_share():
     own = np.random.default_rng(2).normal(size=(6, 16)).astype(np.float32)
     for gradient, claimed in (
