@@ -12,7 +12,7 @@ from ..model.call import Array, Call
 from ..model.dtypes import FORMATS
 from ..operators import OPERATORS
 from ..operators.definition.parameters import MEAN
-from ..operators.definition.roles import ONE_VALUE
+from ..operators.definition.roles import ONE_VALUE, PER_CLASS
 from .findings import Findings, near, spreads
 
 OPPOSITE = 16  # units in the last place within which a number equals another one with the other sign
@@ -179,31 +179,48 @@ def wrong_divisor(factor: float, near: float, call: Call | None) -> str:
     totals = [call.inputs[p.name] for p in op.inputs(ONE_VALUE)]  # given, as the sum of weights
     if totals and isinstance(totals[0], np.ndarray):
         right = float(totals[0].reshape(()).astype(np.float64))
+    elif op.class_index is not None:
+        right = _weights(call, every=False)
     else:
         right = float(call.inputs[op.main].size if op.mean is None else op.mean(given))
     for count, what in _counts(call, right).items():
         if count not in (0, right) and abs(factor * count / right - 1) < near:
-            divided = f"the mean is divided by {count} ({what}), not by {right:.6g}"
+            divided = f"the mean is divided by {count:.6g} ({what}), not by {right:.6g}"
             return f"{divided}: all wrong by the factor {written(factor)}"
     return ""
 
 
-def _counts(call: Call, right: float) -> dict[int, str]:
+def _weights(call: Call, *, every: bool) -> float:
+    """Return the sum of the weights of the samples in a mean over class indices; ``every``: of ignored ones, too."""
+    op, shape = OPERATORS[call.op], call.inputs[OPERATORS[call.op].main].shape
+    classes, ignored = call.inputs[str(op.class_index)].astype(np.int64), op.attribute("ignore index")
+    given = [array for p in op.inputs(PER_CLASS) if isinstance(array := call.inputs[p.name], np.ndarray)]
+    weights = given[0].astype(np.float64) if given else np.ones(shape[op.class_axis(shape, call.attrs) or 0])
+    taken = (classes >= 0) & (classes < weights.size)
+    if ignored is not None and not every:
+        taken &= classes != call.attrs[ignored.name]
+    return float(weights[classes[taken]].sum())
+
+
+def _counts(call: Call, right: float) -> dict[float, str]:
     """Return the wrong counts by which a mean may be divided, with their names, the likeliest first."""
     op = OPERATORS[call.op]
     shape = call.inputs[op.main].shape
-    result: dict[int, str] = {1: "nothing"}
+    result: dict[float, str] = {1: "nothing"}
     arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
-    ways = [(array.size, f"the size of {name}") for name, array in arrays.items()]
+    ways: list[tuple[float, str]] = []
+    if op.class_index is not None and (ignored := op.attribute("ignore index")) is not None:
+        kept = int(np.count_nonzero(arrays[op.class_index] != call.attrs[ignored.name]))
+        ways.append((kept, "the number of samples that are not ignored"))
+    ways += [(array.size, f"the size of {name}") for name, array in arrays.items()]
     ways += [(math.prod(op.output_shape(call.arguments)), "the size of the output")]
     ways += [(n, f"axis {k}") for k, n in enumerate(shape)]
     ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
     if right.is_integer():
         ways += [(int(right) + 1, "one too many"), (int(right) - 1, "one too few")]
     ways += [(len(shape), "the rank")]
-    if op.class_index is not None and (ignored := op.attribute("ignore index")) is not None:
-        kept = int(np.count_nonzero(arrays[op.class_index] != call.attrs[ignored.name]))
-        ways.append((kept, "the number of samples that are not ignored"))
+    if op.class_index is not None:
+        ways.append((_weights(call, every=True), "the weights of all samples"))
     for count, what in ways:
         result.setdefault(count, what)
     return result

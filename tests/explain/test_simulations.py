@@ -256,6 +256,24 @@ def test_a_mean_whose_divisor_is_given_is_told_when_it_is_counted_anew(count, wh
     assert "not by 2.75" in text
 
 
+@pytest.mark.parametrize(
+    ("divisor", "what"),
+    [(11, "the weights of all samples"), (4, "the number of samples that are not ignored"), (6, "the size of target")],
+)
+def test_a_mean_of_a_loss_by_another_sum_than_that_of_its_weights_is_told(divisor, what):
+    """The class to be ignored is 2, and its weights do not count."""
+    x, target, weight = (
+        np.float32(RNG.normal(-2, 1, (6, 4))),
+        np.array([0, 1, 2, 2, 3, 1]),
+        np.float32([0.5, 1.5, 2.25, 3]),
+    )
+    outputs = {"out": np.zeros((), np.float32), "totalWeightOut": np.zeros(1, np.float32)}
+    operands = {"self": x, "target": target, "weight": weight}
+    call = Call("aclnnNLLLoss", "ascend910b", operands, {"reduction": 1, "ignoreIndex": 2}, outputs)
+    text = told_of(call, output=lambda golden: np.float32(golden * 6.5 / divisor))
+    assert text.startswith(f"the mean is divided by {divisor} ({what}), not by 6.5")
+
+
 def test_an_axis_that_is_misread_is_named():
     call = call_of("aclnnSoftmaxBackward", (5, 6, 7), attrs={"dim": -2})
     for other in (-1, 0):

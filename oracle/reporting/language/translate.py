@@ -89,7 +89,7 @@ PHRASES: tuple[str, ...] = (
     "its reciprocal",
     # wrong divisors of a mean
     "the size of the output", "axis #", "all but the first axis", "all but the last axis", "one too many",
-    "one too few", "the rank", "the number of samples that are not ignored",
+    "one too few", "the rank", "the number of samples that are not ignored", "the weights of all samples",
     # rules
     "standard mixed", "|actual - value| <= bound", "NaN exactly where the golden is NaN",
     "infinite exactly where the golden is, with its sign", "exact zero where the operator says zero",
