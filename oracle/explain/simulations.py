@@ -42,6 +42,7 @@ OF_ITSELF = {  # a misread number that follows from the given one, in words
     "inverted": "its reciprocal",
     OVER_LENGTH: "itself divided by the length of the sum",
 }
+IN_INT32 = "itself cut to int32"
 SMALLEST = 2.0**-126  # stands for 0 in calls that the checks refuse with 0: added to a number, it changes nothing
 
 
@@ -329,6 +330,8 @@ def _others(p: Parameter, value: Any, call: Call, findings: Findings) -> dict[An
             named.setdefault(number, {})[OF_ITSELF.get(name, repr(number))] = None
     elif p.role == "flag":
         result = [not value]
+    elif p.role == "ignore index" and isinstance(value, int):
+        named = {int(np.int64(value).astype(np.int32)): {IN_INT32: None}, p.plain: {repr(p.plain): None}}
     elif p.role == "axis" and rank:  # a tensor without axes has no other axis
         result = [k for k in (-1, *range(rank - 1)) if k % rank != value % rank]
     elif p.role == "choice":

@@ -274,6 +274,16 @@ def test_a_mean_of_a_loss_by_another_sum_than_that_of_its_weights_is_told(diviso
     assert text.startswith(f"the mean is divided by {divisor} ({what}), not by 6.5")
 
 
+@pytest.mark.parametrize(("ignored", "read", "words"), [(2**32 + 3, 3, "itself cut to int32"), (3, -100, "-100")])
+def test_a_class_to_be_ignored_that_is_misread_is_named(ignored, read, words):
+    target = np.arange(40) % 7
+    operands = {"self": np.float32(RNG.normal(-2, 1, (40, 7))), "target": target, "weight": np.ones(7, np.float32)}
+    outputs = {"out": np.zeros(40, np.float32), "totalWeightOut": np.zeros(1, np.float32)}
+    call = Call("aclnnNLLLoss", "ascend910b", operands, {"reduction": 0, "ignoreIndex": ignored}, outputs)
+    wrong = compute(replace(call, attrs={"reduction": 0, "ignoreIndex": read}))
+    assert told_of(call, output=lambda golden: wrong) == f"the attribute ignoreIndex is read as {words}"
+
+
 def test_an_axis_that_is_misread_is_named():
     call = call_of("aclnnSoftmaxBackward", (5, 6, 7), attrs={"dim": -2})
     for other in (-1, 0):

@@ -86,7 +86,7 @@ PHRASES: tuple[str, ...] = (
     # wrong values of an attribute
     "another number", "itself divided by the length of the sum", "itself truncated to an integer",
     "itself without its sign", "itself with the other sign", "itself rounded to float16", "itself rounded to bfloat16",
-    "its reciprocal",
+    "its reciprocal", "itself cut to int32",
     # wrong divisors of a mean
     "the size of the output", "axis #", "all but the first axis", "all but the last axis", "one too many",
     "one too few", "the rank", "the number of samples that are not ignored", "the weights of all samples",
