@@ -387,7 +387,7 @@ def _specials(findings: Findings) -> Iterator[str]:
         if carried := _nan_operand(findings):
             yield f"a NaN of {carried} is passed on where a number is due"
         elif not share and _special_inputs(findings):
-            yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf, or memory beside an operand"
+            yield "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf, or memory next to an operand"
     if np.isinf(a).all() and lost:
         yield f"infinite where {findings.places}: a share of the work is lost"
     if np.isinf(a).all() and np.isfinite(g).all() and not np.isinf(findings.golden).any() and _special_inputs(findings):

@@ -65,7 +65,7 @@ PHRASES: tuple[str, ...] = (
     "memory beyond the output is overwritten: a block is stored whole, or gaps are filled",
     "nothing at all is written, or elsewhere", "the device refuses a call that is valid",
     "the checks are made in another order, or answer another code", "overflow saturates instead of giving infinity",
-    "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf, or memory beside an operand",
+    "NaN where a number is due: 0 / 0, inf / inf, inf - inf or 0 * inf, or memory next to an operand",
     "an intermediate overflows, or becomes 0 before a division or a logarithm",
     "wrong sign", "results below the smallest normal float32 are flushed to zero",
     "the division by the element count # is missing", "divided by the element count #, which is not asked for",
