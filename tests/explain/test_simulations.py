@@ -145,6 +145,18 @@ def test_an_eps_that_is_left_out_is_read_as_zero_though_no_call_may_have_it(dtyp
     assert told_of(call, output=lambda golden: wrong.astype(golden.dtype)) == f"the attribute eps is read as {text}"
 
 
+def test_infinity_everywhere_proves_no_reading():
+    """Rows of one element have a variance of 0. An eps that is added to the root gives 1 / 1e-5, which is infinite in
+    float16; so is 1 / 0."""
+    x = np.float16(RNG.normal(size=(80, 1)))[::2]
+    operands = {"input": x, "weightOptional": None, "biasOptional": None}
+    outputs = {name: np.zeros_like(x) for name in ("out", "meanOutOptional", "rstdOutOptional")}
+    call = Call("aclnnLayerNorm", "ascend910b", operands, {"normalizedShape": (1,), "eps": 1e-5}, outputs)
+    right, every = reference(call, "rstdOutOptional"), np.ones(x.shape, bool)
+    wrong = np.full((40, 1), np.inf, np.float16)
+    assert cause_of_values(Findings(right, wrong, every, pattern(every), call, "rstdOutOptional")) == ""
+
+
 def test_a_number_that_is_read_wrongly_is_named_only_if_no_number_near_it_gives_the_same_results():
     """sqrt((sum + eps) / n) for sqrt(sum / n + eps). In large rows, no digit shows whether the small eps is 0."""
     over = "itself divided by the length of the sum"
