@@ -210,8 +210,8 @@ def _counts(call: Call, right: float) -> dict[float, str]:
     arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
     ways: list[tuple[float, str]] = []
     if op.class_index is not None and (ignored := op.attribute("ignore index")) is not None:
-        kept = int(np.count_nonzero(arrays[op.class_index] != call.attrs[ignored.name]))
-        ways.append((kept, "the number of samples that are not ignored"))
+        kept = int(np.count_nonzero((classes := arrays[op.class_index]) != call.attrs[ignored.name]))
+        ways += [(kept, "the number of samples that are not ignored")] if kept < classes.size else []
     ways += [(array.size, f"the size of {name}") for name, array in arrays.items()]
     ways += [(math.prod(op.output_shape(call.arguments)), "the size of the output")]
     ways += [(n, f"axis {k}") for k, n in enumerate(shape)]

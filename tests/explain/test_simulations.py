@@ -258,9 +258,17 @@ def test_one_nan_proves_no_attribute():
     assert "the attribute" not in told_of(call, output=lambda golden: golden * np.float32(np.nan))
 
 
-@pytest.mark.parametrize(("count", "what"), [(6, "the size of target"), (5, "the number of samples that are not ign")])
-def test_a_mean_whose_divisor_is_given_is_told_when_it_is_counted_anew(count, what):
-    target = np.array([0, 1, -100, 2, 3, 1])
+@pytest.mark.parametrize(
+    ("ignored", "count", "what"),
+    [
+        (-100, 6, "the size of target"),
+        (-100, 5, "the number of samples that are not ign"),
+        (2, 6, "the size of target"),
+    ],
+)
+def test_a_mean_whose_divisor_is_given_is_told_when_it_is_counted_anew(ignored, count, what):
+    """Where no sample is ignored, the plainer count is named."""
+    target = np.array([0, 1, ignored, 2, 3, 1])
     given = {"target": target, "weight": np.full(4, 0.5, np.float32), "totalWeight": np.full(1, 2.75, np.float32)}
     call = call_of("aclnnNLLLossBackward", (6, 4), attrs={"reduction": 1, "ignoreIndex": -100}, **given)
     text = told_of(call, output=lambda golden: golden * np.float32(2.75 / count))
