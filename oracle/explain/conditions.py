@@ -86,7 +86,7 @@ _BITS = (
     ("the rank", 3.0), ("the number of elements", 4.0), ("the values of", 7.0),
     ("the strides of", 5.5), ("the form of", 5.5), ("the offset of", 6.0), ("the place of", 3.5),
     ("the lengths of", 6.0), ("the data", 5.5),
-    ("the axis counted", 4.0), ("the axis", 4.0), ("the attribute", 4.0), ("the layout of", 5.0),
+    ("the axis counted", 4.0), ("the axis", 4.0), ("the sign of", 3.5), ("the attribute", 4.0), ("the layout of", 5.0),
 )  # fmt: skip
 
 
@@ -133,7 +133,8 @@ def _of_word(fact: str, words: Iterable[str], bits: float) -> Iterator[Condition
     verb = "are drawn as" if fact.startswith("the values") else "is"
     for word in words:
         text = said[word] if said else f"{verb} {word}"
-        yield Condition(fact.removeprefix(begins), text, bits, partial(operator.eq, word), fact, f"={word}")
+        own = bits + 1 if word == "zero" else bits  # said of the attribute itself
+        yield Condition(fact.removeprefix(begins), text, own, partial(operator.eq, word), fact, f"={word}")
     if fact == "the type":
         yield Condition(
             fact, "is float16 or bfloat16", bits, ("float16", "bfloat16").__contains__, fact, ":float16,bfloat16"

@@ -195,7 +195,7 @@ BY_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"beyond \d+ are infinite|stays? zero", frozenset({"lost", "zero"})),
     (r"read backwards|shifted by one|gives its first|is read at the flat index|aligned with", frozenset({"layout"})),
     (r"dim is ignored|negative dim becomes", frozenset({"attribute"})),
-    (r"checker", frozenset({"check"})),
+    (r"checker", frozenset({"check", "lost"})),  # of no elements, nothing is written
     (r"flat offsets", frozenset({"lost", "outside"})),
     (r"wraps|again", frozenset()),
     (r"the other way round", frozenset({"type"})),

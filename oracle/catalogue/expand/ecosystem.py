@@ -179,10 +179,10 @@ class Design:
 
     def _shape(self, rank: int, form: str, k: int, attrs: Mapping[str, Any], draws: Draws) -> tuple[int, ...]:
         """Return a shape: one axis has about 2^k elements, and the others share the remaining elements."""
-        long_axis = self._long_axis(rank, attrs)
+        long_axis, longer = self._long_axis(rank, attrs), 4 if self.rule == "l0" else 2  # below 2^4 L0's ladder has 1
         axes = list(range(rank))
         lead = draws.below(rank)
-        if k < 2 and lead == long_axis:
+        if k < longer and lead == long_axis:
             lead = (lead + 1 + draws.below(rank - 1)) % rank
         budget = min(self.elements.bit_length() - 1, max(k + draws.below(3), 8 + draws.below(7)))
         exponents = [0] * rank
@@ -192,7 +192,7 @@ class Design:
             others.remove(long_axis)
             others.insert(0, long_axis)
         for place, axis in enumerate(others):
-            least = 4 if place == 0 and k < 4 else 2 if axis == long_axis else 0
+            least = 4 if place == 0 and k < 4 else longer if axis == long_axis else 0
             rest = max(least, budget - sum(exponents))
             exponents[axis] = draws.between(least, min(rest, 10))
         return tuple(self._length(e, form, draws) for e in exponents)

@@ -111,7 +111,7 @@ def test_every_generated_call_is_accepted(rule: str) -> None:
         assert result.ok, f"{case.id}: {result.reason}"
 
 
-@pytest.mark.parametrize("rule", some(list(SHARES), 1))
+@pytest.mark.parametrize("rule", dict.fromkeys([*some(list(SHARES), 1), "l0"]))
 def test_every_operator_has_the_asked_number_and_reduces_more_than_one_number(rule: str) -> None:
     for path in default_catalogues():
         cases = load(path, Volume(rule, 24))
