@@ -225,7 +225,7 @@ def stepped(i: int) -> int:
 class _Balance:
     """Chooses form, distribution and variant so that pairs with all factors chosen before are seen equally often."""
 
-    shares: Mapping[str, Any]
+    shares: Mapping[str, int]
     variants: tuple[str, ...]
     seen: dict[Any, int] = field(default_factory=lambda: defaultdict(int))
 
