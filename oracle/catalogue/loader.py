@@ -242,8 +242,9 @@ def load_default(only: Collection[str] = (), volume: Volume | None = None, tier:
 def load_files(
     paths: Iterable[PathLike], only: Collection[str] = (), volume: Volume | None = None, tier: str | None = None
 ) -> list[Case]:
-    """Return the cases of some files; only those of the operators in ``only`` if it is not empty."""
-    return [case for path in paths for case in load(path, volume, tier) if not only or case.op in only]
+    """Return the cases of some files; only those of the operators in ``only`` if it is not empty. No id appears
+    twice."""
+    return unique(case for path in paths for case in load(path, volume, tier) if not only or case.op in only)
 
 
 def load_all(folder: PathLike | None = None, volume: Volume | None = None, tier: str | None = None) -> list[Case]:

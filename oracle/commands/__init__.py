@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -56,9 +57,17 @@ def progress(line: str, *, last: bool) -> None:
     print(text, end=end, file=sys.stderr, flush=True)
 
 
-def cases_of(path: Path, volume: Volume | None = None, tier: str | None = None, limit: int | None = None) -> list[Case]:
-    """Return the cases of a YAML file, of a folder of them, or of an ATK JSON or TTK CSV with tensors of at most
-    ``limit`` elements. Print the omissions. Raises OracleError if there are none."""
+def cases_of(
+    paths: Iterable[Path], volume: Volume | None = None, tier: str | None = None, limit: int | None = None
+) -> list[Case]:
+    """Return the cases of YAML files, of folders of them, and of ATK JSON and TTK CSV with tensors of at most ``limit``
+    elements; no id appears twice. Print the omissions. Raises OracleError for a path without cases."""
+    from ..catalogue.loader import unique
+
+    return unique(case for path in paths for case in _cases_in(path, volume, tier, limit))
+
+
+def _cases_in(path: Path, volume: Volume | None, tier: str | None, limit: int | None) -> list[Case]:
     from ..catalogue import files, is_catalogue, load, load_all
     from ..interop import SUFFIXES, is_foreign_catalogue, load as load_foreign
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..case.prepare import Memory
 from ..catalogue import TIERS, select
 from ..catalogue.data.case import HUGE, Case
-from ..catalogue.loader import default_catalogues, load_files, unique
+from ..catalogue.loader import default_catalogues, load_files
 from ..catalogue.measure import Counts, builtin_counts, cost
 from ..explain.detail import describe
 from ..explain.where import HELP, chosen_by
@@ -75,7 +75,7 @@ def list_cases(args: argparse.Namespace) -> int:
     if not args.files:  # the cases of other files are not kept
         keep(paths, args.tier, note)
     fits = matching(args.expression)
-    cases = select(unique(load_files(paths, only, tier=args.tier)), tier=args.tier, soc=soc)
+    cases = select(load_files(paths, only, tier=args.tier), tier=args.tier, soc=soc)
     cases = chosen_by(list(filter(fits, cases)), args.where)
     if not cases:
         raise OracleError(f"no case is chosen on {soc}; leave --where, -k, --op, --tier or --soc out to see more")

@@ -39,7 +39,6 @@ def add_parser(subparsers: Subparsers) -> None:
 def convert(args: argparse.Namespace) -> int:
     """Read and write cases, and print the omissions. Return 0 if any case was written, 1 if none was."""
     from ..catalogue import select
-    from ..catalogue.loader import unique
     from ..interop.foreign import LIMIT
     from ..interop.write import write
 
@@ -47,7 +46,7 @@ def convert(args: argparse.Namespace) -> int:
         raise OracleError(f"-o {args.output}: name a folder; a file per operator is written into it")
     limit = LIMIT if args.limit is None else args.limit
     at_least("--limit", limit)
-    cases = unique(case for path in args.cases for case in cases_of(path, limit=limit))
+    cases = cases_of(args.cases, limit=limit)
     planned = select(cases, tier=args.tier)
     if not planned:
         advice = f"no case of the {args.tier} tier; name another --tier" if cases else "no case is left to write"

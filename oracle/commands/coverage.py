@@ -108,13 +108,11 @@ def _require_sense(args: argparse.Namespace) -> None:
 
 def _cases(paths: Sequence[Path], tier: str, volume: str | None) -> list[Case]:
     from ..catalogue.expand.ecosystem import Volume
-    from ..catalogue.loader import load_default, select, unique
+    from ..catalogue.loader import load_default, select
 
     wanted = None if volume is None else Volume.of(volume)
-    cases: list[Case] = [] if paths else load_default((), wanted, tier)
-    for path in paths:
-        cases += cases_of(path, wanted, tier)
-    return select(unique(cases), tier=None if wanted else tier)
+    cases = cases_of(paths, wanted, tier) if paths else load_default((), wanted, tier)
+    return select(cases, tier=None if wanted else tier)
 
 
 def _table(table: list[Dimension], form: str, not_generated: Sequence[str]) -> str:

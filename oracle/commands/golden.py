@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..catalogue import TIERS, digest, files, select
 from ..catalogue.data.case import Case
-from ..catalogue.loader import default_catalogues, load_files, of_operators, unique
+from ..catalogue.loader import default_catalogues, load_files, of_operators
 from ..explain.where import HELP, chosen_by
 from ..fixtures.files import LAYOUTS, Progress, require_empty, write
 from ..fixtures.verifying import verify
@@ -92,7 +92,7 @@ def _write(args: argparse.Namespace, pool: Workers) -> int:
     require_empty(args.directory)
     paths = of_operators(catalogue_files(args.catalogue), only) if args.catalogue else default_catalogues(only)
     fits = matching(args.expression)
-    cases = select(unique(load_files(paths, only, tier=tier)), tier=tier, soc=soc)
+    cases = select(load_files(paths, only, tier=tier), tier=tier, soc=soc)
     cases = chosen_by(list(filter(fits, cases)), args.where)
     if not cases:
         chosen = f" of {' and '.join(sorted(only))}" if only else ""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..catalogue import load, operator_of, select
 from ..catalogue.data.case import HUGE, TIERS, Case
-from ..catalogue.loader import catalogues, default_files, load_default, load_files, unique
+from ..catalogue.loader import catalogues, default_files, load_default, load_files
 from ..explain.where import HELP, chosen_by
 from ..model.aclnn import PLATFORMS, platform
 from ..model.errors import OracleError
@@ -311,7 +311,7 @@ def _cases(args: argparse.Namespace, tier: str) -> list[Case]:
     only = _only(args)
     if not args.files:
         return load_default(only, tier=tier)
-    cases = unique(case for path in args.files for case in cases_of(path, tier=tier, limit=args.limit))
+    cases = cases_of(args.files, tier=tier, limit=args.limit)
     return [case for case in cases if not only or case.op in only]
 
 
