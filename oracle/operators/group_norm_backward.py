@@ -26,10 +26,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..page import (
-    MAIN, PER_CHANNEL, PER_GROUP, SAME, Args, Aten, Check, Checks, Expression, Form, Formula, Forward, Operator,
-    Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, is_finite, length, mask,
-    max_rank, mean_over, not_null, output, present, promoted_type, ratio, same_dtype, same_dtypes, same_shape, sqrt,
-    stored, sum_over, tensor, where,
+    MAIN, PER_CHANNEL, PER_GROUP, SAME, Args, Aten, Check, Checks, Expression, Form, Formula, Forward,
+    Operator, Platform, Result, Shape, check, dtype_in, ends_if_empty, extent, float_types, groups, is_finite, length,
+    mask, max_over, max_rank, mean_over, not_null, output, present, promoted_type, ratio, same_dtype, same_dtypes,
+    same_shape, sqrt, stored, sum_over, tensor, where,
 )  # fmt: skip
 
 INPUTS, STATISTICS = ("gradOut", "input"), ("mean", "rstd")
@@ -48,11 +48,18 @@ def expanded(x: Expression, m: Expression, r: Expression) -> Expression:
     return x * r + (-m * r)
 
 
+def unless_infinite(w: Expression, usual: Expression) -> Expression:
+    """A kernel multiplies the sum of a channel by gamma: an infinite one gives an infinity where terms of both signs
+    give NaN."""
+    largest = max_over(abs(w))
+    return where(is_finite(largest), usual, largest)
+
+
 def dx_a2(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
     """Two means of sums, and a factor per channel."""
     z = expanded(x, m, r)
     one, two = sum_over(g * w) / length(), sum_over(z * g * w) / length()
-    return g * (r * w) - (z * (r * two) + r * one)
+    return unless_infinite(w, g * (r * w) - (z * (r * two) + r * one))
 
 
 def dx_950(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:
@@ -61,7 +68,7 @@ def dx_950(g: Expression, x: Expression, m: Expression, r: Expression, w: Expres
     factor = 1 / length()
     two = (db * m - ds) * r * r * r * factor
     three = -two * m - db * r * factor
-    return r * w * g + two * x + three
+    return unless_infinite(w, r * w * g + two * x + three)
 
 
 def dx_910(g: Expression, x: Expression, m: Expression, r: Expression, w: Expression) -> Expression:

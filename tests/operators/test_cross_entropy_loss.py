@@ -76,6 +76,16 @@ def test_losses_are_what_mpfr_says(dtype: str, smoothing: float) -> None:
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("word", WORDS)
+def test_the_loss_of_one_class_is_zero_for_many_samples(word: str, smoothing: float) -> None:
+    """Every loss is exactly 0, which no margin can show: no sample may need an exact computation of its own."""
+    given = {"input": np.linspace(-9, 9, 20_000, dtype=np.float32)[:, None], "target": np.zeros(20_000, np.int64)}
+    given["weightOptional"] = np.array([3], np.float32)
+    result = oracle.golden("aclnnCrossEntropyLoss", **given, **asked(word, smoothing), returnZloss=False)
+    assert not result["lossOut"].any()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gradients_are_what_mpfr_says(dtype: str, smoothing: float) -> None:
     given, s = data(dtype), mpq(float(np.float32(smoothing)))

@@ -202,6 +202,18 @@ def test_ascend950_multiplies_a_sum_by_an_infinite_statistic(statistic):
         assert reference.unspecified.tolist() == [unknown], soc
 
 
+@pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
+@pytest.mark.parametrize(("special", "unknown"), [(np.inf, True), (np.nan, False)])
+def test_an_infinite_gamma_multiplies_the_sum_of_a_channel(soc, special, unknown):
+    """As above, in gradInput. With NaN every kernel gives NaN."""
+    arguments = {"gradOut": np.array([[[1, -2], [1, 1]]], F), "input": np.array([[[3, 1], [2, 5]]], F)}
+    arguments |= {"gamma": np.array([special, 1], F), "mean": np.zeros((1, 1), F), "rstd": np.ones((1, 1), F)}
+    sizes = {"N": 1, "C": 2, "HxW": 2, "group": 1, "outputMask": ALL}
+    reference = oracle.reference("aclnnGroupNormBackward", soc=soc, **arguments, **sizes)["gradInput"]
+    assert np.isnan(reference.golden).all()
+    assert (reference.unspecified == unknown).all()
+
+
 def test_the_mean_of_a_group_with_an_infinity_is_unspecified():
     sizes = {"N": 1, "C": 4, "HxW": 1, "group": 1, "eps": 1e-5}
     assert oracle.reference("aclnnGroupNorm", self=np.array([[np.inf, 1, 2, 3]], F), **sizes)["meanOut"].unspecified

@@ -166,16 +166,17 @@ class Rows(Stages):
 
     def refine(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:
         """Return some elements, and the stages of their rows, in pairs of float64 numbers."""
+        if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin can show
+            inner, (whole, rational) = self.loaded(where), self.graph.of_one
+            (plain,) = program(whole)(inner, where[0].shape)
+            ends = rationals.refined(np.asarray(plain), rationals.evaluate(rational, inner), self.kind, np.inf)
+            known = (ends[1] == ends[2]) & reduce(np.logical_and, map(np.isfinite, inner.values()))
+            return ends if known.all() else rationals.preferred(ends, self._refined(where), known)
         result = self._refined(where)
         if self.graph.is_rational and not self.graph.sums_rows and 1 < self.length <= TERMS:
             fractions = self.in_fractions(where)  # half of the differences of two numbers are exact ties
             ends = rationals.refined(np.asarray(fractions.num / fractions.den), fractions, self.kind, np.inf)
             result = rationals.preferred(ends, result, ends[0] != 0)  # the sign of a zero is decided elsewhere
-        if self.length == 1 and self.graph.of_one is not None:  # many such rows are exactly 0, which no margin can show
-            inner, (whole, rational) = self.loaded(where), self.graph.of_one
-            (plain,) = program(whole)(inner, where[0].shape)
-            ends = rationals.refined(np.asarray(plain), rationals.evaluate(rational, inner), self.kind, np.inf)
-            result = rationals.preferred(ends, result, reduce(np.logical_and, map(np.isfinite, inner.values())))
         return result
 
     def _refined(self, where: tuple[Array, ...]) -> tuple[Array, Array, Array]:

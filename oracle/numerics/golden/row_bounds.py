@@ -160,6 +160,8 @@ class RowBound:
             totals = self.stages.totals(graph, FLOAT64, rows, inner)
             known = {name: v[some] for name, v in totals.known.items()}
             for stage, level in graph.levels(FLOAT64)[0]:
+                if stage.kind != "sum":  # an extreme is one of its terms
+                    continue
                 least = reduce_rows(np.minimum, lowest_bit(evaluated(level, few, known, shape)[0]))
                 kept &= totals.sizes[stage.name][some] < least * 2.0**24
             terms, where = [stage.terms for stage in graph.stages], reduce_rows(np.logical_or, kept)

@@ -19,8 +19,8 @@ from ...model.dtypes import dtype_of
 from .. import double_double
 from ..bounds import additions
 from ..bounds.building import SECOND_ORDER
-from ..exact import enclosures
-from ..expressions import TOTAL
+from ..exact import enclosures, rationals
+from ..expressions import TOTAL, Expression
 from ..floats.blocks import block_size, blocks
 from ..floats.rounding import FLOAT64, SURE, Arithmetic
 from ..orders.formula import Formula, constants_of
@@ -135,6 +135,8 @@ class AllRows(RowTotals):
 
     @_once
     def parts(self, graph: Graph) -> list[float] | None:
+        if self._length == 1 and graph.of_one is not None and (known := self._of_ones(graph.of_one[1])) is not None:
+            return known
         if not graph.is_rational:
             return None
         result: list[float] = []
@@ -145,6 +147,19 @@ class AllRows(RowTotals):
                 return None
             result += part
         return expanded(result)
+
+    def _of_ones(self, rational: Expression) -> list[float] | None:
+        """Return the exact sum over rows of one element; None if a row's value is rounded in float64."""
+        result: list[float] = []
+        for rows in self._rows(block_size(), self._scheme.value):
+            inner = rows.loaded((Ellipsis,))
+            if not all(np.isfinite(v).all() for v in inner.values()):
+                return None
+            values = rationals.evaluate(rational, inner)
+            if np.any(values.inexact) or np.any(values.den != 1.0):
+                return None
+            result = expanded([*result, *np.broadcast_to(values.num, (*rows.lead, 1)).ravel().tolist()])
+        return result
 
     @_once
     def enclosed(self, graph: Graph, precision: int) -> enclosures.Interval:

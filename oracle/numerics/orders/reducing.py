@@ -136,8 +136,8 @@ class Graph:
 
     @cached_property
     def may_be_exact(self) -> bool:
-        """Return whether every step may be exact: it is rational, and its stages are sums of a row."""
-        return self.is_rational and all(stage.kind == "sum" for stage in self.stages)
+        """Return whether every step may be exact: it is rational, and no stage sums over all rows."""
+        return self.is_rational and not self.sums_rows
 
     @cached_property
     def may_overflow(self) -> bool:
