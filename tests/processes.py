@@ -28,7 +28,11 @@ def run(
 
 
 def python(*words: str, path: Iterable[str | Path] = (TESTS, ROOT), **options) -> subprocess.CompletedProcess[str]:
-    env = {"PYTHONPATH": os.pathsep.join(map(str, path)), "PYTEST_ADDOPTS": "-p no:hypothesispytest"}
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # .ci/aarch64 has its packages there
+    env = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [*map(str, path), *inherited])),
+        "PYTEST_ADDOPTS": "-p no:hypothesispytest",
+    }
     return run(sys.executable, *words, **env | options)
 
 
