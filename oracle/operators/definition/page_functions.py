@@ -32,11 +32,12 @@ from .checks import Args, Check, Checks, PageArguments
 from .operands import formula_operands
 from .operator import Operator, Result
 from .parameters import Parameter
-from .roles import Shape
+from .roles import BROADCAST, MAIN, MUTUAL, SAME, Shape
 
 Function = Callable[..., Any]
 SHAPES: tuple[Shape, ...] = ((4, 5), (5,), (2, 4, 6), (2, 5, 3, 4), (2, 4, 3, 4, 2), ())  # of the main operand, usually
 _WHOLE = (int, np.integer)
+_SPREAD = (MAIN, SAME, BROADCAST, MUTUAL)  # the roles of inputs whose every element meets a value of the formula
 CLOSE = 2.0**-9  # relative and absolute; the approximations of kernels differ less
 _MOST_SHOWN = 200  # characters of a failing call
 POINTERS = ("aclScalar", "char*", "aclIntArray", "aclBoolArray")  # the C types of attributes that can be null
@@ -249,35 +250,42 @@ def try_formulas(op: Operator) -> None:
     whose values do not fit its output. Raise it also for an order without ``departs`` that differs from the formula at
     more than a tenth of the points, by more than an approximation."""
     calls = (op.usual_call(shape) for shape in SHAPES)
-    described = next((call for call in calls if not _refusal(op, call, platform(DEFAULT_SOC))), None)
-    if described is None:
+    taken = [_arrays(op, call) for call in calls if not _refusal(op, call, platform(DEFAULT_SOC))]
+    if not taken:
         return
-    given = _arrays(op, described)
-    draw = np.random.default_rng(0)
+    given, draw = dict(taken[0]), np.random.default_rng(0)
     for name, tensor in given.items():
         if isinstance(tensor, np.ndarray) and tensor.dtype == np.float32:
             given[name] = np.asarray(draw.uniform(-1, 1, tensor.shape), np.float32)
     for each in op.each:
         if isinstance(each.computes, Formula) and is_elementwise(each.computes):
-            _refuse_lost_terms(each, given)
+            for a in taken:
+                _refuse_lost_terms(each, a)
             _try_formula(op, each.computes, {COUNT: 1.0, **formula_operands(each, given)}, each.terms_shape(given))
-        elif reduces(each.computes):
+        elif reduces(each.computes) and each.terms_shape(given):
             _try_rows(op, each, given)
 
 
 def _refuse_lost_terms(op: Operator, given: Mapping[str, Any]) -> None:
-    """Raise OracleError if the formula has more values than the output has elements and no rule sums them."""
+    """Raise OracleError if the formula reads an input of more elements than it has values, or if its values cannot be
+    summed to the output. The golden would be that of the first elements, or no golden."""
     assert isinstance(op.computes, Formula)
-    own, main = given[op.main].shape, op.by_name[op.main]
-    if op.reduction is None or main.parts or not main.enters(op.computes.symbols):
-        return
-    for value in op.reduction.choices:
-        shape = op.terms_shape({**given, op.reduction.name: value})
-        if math.prod(shape) < math.prod(own):
-            raise OracleError(
-                f"{op.name}: with {op.reduction.name} {value!r} its output has the shape {shape} and {op.main}, which "
-                f'its formula reads, {own}; say that values are summed: terms=lambda a: tuple(a["{op.main}"].shape)'
-            )
+    read = [p for p in op.inputs() if p.role in _SPREAD and not p.parts and p.enters(op.computes.symbols)]
+    read.sort(key=lambda p: p.role is not MAIN)
+    reductions = [{}] if op.reduction is None else [{op.reduction.name: value} for value in op.reduction.choices]
+    for reduction in reductions:
+        a = {**given, **reduction}
+        terms, shape, kept = op.terms_shape(a), op.output_shape(a), op.kept_shape(a)
+        text = "".join(f"with {name} {value!r} " for name, value in reduction.items())
+        text = f"{op.name}: {text}its output {op.output} has the shape {shape} and"
+        for p in read:
+            if a[p.name] is not None and math.prod(terms) < math.prod(a[p.name].shape):
+                rule = f'say that values are summed: terms=lambda a: tuple(a["{p.name}"].shape)'
+                raise OracleError(f"{text} {p.name}, which its formula reads, {a[p.name].shape}; {rule}")
+        fits = len(kept) == len(terms) and all(n in (1, whole) for n, whole in zip(kept, terms, strict=True))
+        if not fits or math.prod(kept) != math.prod(shape):
+            rule = "kept says this shape in the axes of the values, 1 where they are summed"
+            raise OracleError(f"{text} its formula {terms} values, which cannot be summed to {kept}; {rule}")
 
 
 def _try_formula(op: Operator, scheme: Formula, operands: Mapping[str, Any], shape: Shape) -> None:

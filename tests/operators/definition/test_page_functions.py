@@ -11,12 +11,12 @@ from dataclasses import replace
 import pytest
 
 from oracle.model.errors import OracleError
-from oracle.numerics.expressions import exp, sqrt, sum_over, where
+from oracle.numerics.expressions import exp, max_over, sqrt, sum_over, where
 from oracle.numerics.orders.formula import Form, Formula
 from oracle.operators import OPERATORS, Operator, Result
 from oracle.operators.definition.checks import check, dtype_in, not_null, promotes, same_dtype, scalar_in
 from oracle.operators.definition.page_checks import accepted
-from oracle.operators.definition.parameters import number, output, reduction, tensor
+from oracle.operators.definition.parameters import axis, number, output, reduction, tensor
 from oracle.operators.definition.roles import MAIN, MUTUAL, PER_CHANNEL, SAME
 
 NAME = "aclnnOutsideBackward"
@@ -197,8 +197,8 @@ def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
         accepted(page)
     page = replace(page, shape=lambda a: () if a["reduction"] else tuple(a["self"].shape))
     assert accepted(replace(page, terms=lambda a: tuple(a["self"].shape)))
-    text = re.escape("with reduction 1 its output has the shape () and self, which its formula reads, (4, 5); say that")
-    with pytest.raises(OracleError, match=text):
+    text = "with reduction 1 its output gradInput has the shape () and self, which its formula reads, (4, 5); say that"
+    with pytest.raises(OracleError, match=re.escape(text)):
         accepted(page)
 
 
@@ -271,3 +271,43 @@ def test_a_formula_with_reductions_fits_its_output_and_its_orders(page, message)
     accepted(with_gradient(_sum, {"tbe": Form(_sum_of_squares, departs=True)}))
     with pytest.raises(OracleError, match=f"aclnnOutsideScaleGrad: .*{re.escape(message)}"):
         accepted(page)
+
+
+def _whole(a):
+    return tuple(a["x"].shape)
+
+
+def _kept(a):
+    return tuple(n if k == 1 else 1 for k, n in enumerate(a["x"].shape))
+
+
+@pytest.mark.parametrize(
+    ("sums", "message"),
+    [
+        ({}, "its output dw has the shape (5,) and x, which its formula reads, (4, 5); say that values are summed"),
+        ({"kept": _kept}, 'say that values are summed: terms=lambda a: tuple(a["x"].shape)'),
+        ({"terms": _whole}, "its formula (2, 4, 6) values, which cannot be summed to (1, 1, 4); kept says this shape"),
+        ({"terms": _whole, "kept": lambda a: (1,) * a["x"].ndim}, "which cannot be summed to (1, 1)"),
+    ],
+)
+def test_values_of_a_formula_without_reductions_can_be_summed_to_its_output(sums, message):
+    """The golden would be that of the first elements, or no golden."""
+
+    def page(**sums):
+        return replace(SCALE, further={"dw": Result(lambda a: a["weight"].shape, Formula(lambda g, x: g * x), **sums)})
+
+    accepted(page(terms=_whole, kept=_kept))
+    with pytest.raises(OracleError, match=f"aclnnOutsideScaleGrad: .*{re.escape(message)}"):
+        accepted(page(**sums))
+
+
+def test_checks_that_refuse_all_calls_but_a_scalar_are_no_fault_of_this_package():
+    """The checks want one value for each row, and `shape` gives the whole shape: the cases say what they refuse."""
+
+    def one_per_row(a, platform):
+        yield not_null(a, "x", "m")
+        yield check("shape of m", None if a["m"].shape == a["x"].shape[:-1] else "m has another shape")
+
+    biggest = Formula(lambda x: max_over(x), over="dim")
+    parameters = (tensor("x", "x", MAIN), axis("dim"), output("m"))
+    accepted(Operator("aclnnOutsideMost", parameters, one_per_row, biggest, shape=_whole, origin="--operator o:MOST"))
