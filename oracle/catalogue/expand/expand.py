@@ -237,15 +237,20 @@ def defaults_of(document: Document, operator: Operator) -> Layer:
 
 
 def _require_described(document: Document, operator: Operator, defaults: Layer) -> None:
-    """Require usual numbers of every input in ``defaults``: class families describe only what they test."""
-    drafts = defaults.keys.get("inputs", {})
-    said = {name for name, draft in drafts.items() if draft.data or draft.null}
+    """Require usual numbers of every input in ``defaults``: class families describe only what they test. Some chosen
+    ones may do without numbers of a null pointer."""
+    drafts, classes = defaults.keys.get("inputs", {}), document.data["classes"]
+    chosen = isinstance(classes, dict) and "only" in classes
+    said = {name for name, draft in drafts.items() if draft.data or (draft.null and chosen)}
     left = [p for p in operator.inputs() if p.name not in said]
     if left:
         texts = [f"{p.name}: {'classes' if p.holds('classes') else 'normal 0 2'}" for p in left]
         names = ", ".join(p.name for p in left)
+        text = f"{names}; for example `inputs: {{{', '.join(texts)}}}`"
+        null = any(p.name in drafts and drafts[p.name].null for p in left)
+        text += "; the families make null pointers themselves, and a family of yours may write null" if null else ""
         raise document.error(
             "the families of `classes` need usual numbers of every input, and `inputs` of `defaults` has none for "
-            f"{names}; for example `inputs: {{{', '.join(texts)}}}`",
+            + text,
             ("defaults", "inputs"),
         )

@@ -75,6 +75,9 @@ def test_a_file_with_class_families_says_the_usual_numbers_of_every_input(tmp_pa
     path.write_text(HEAD.replace("output: probabilities 0.02", "output: {dtype: float16}") + "classes: all\n" + SOME)
     with pytest.raises(OracleError, match=r"c\.yaml:3: .* has none for output; .*`inputs: {output: normal 0 2}`"):
         load(path)
+    path.write_text(HEAD.replace("output: probabilities 0.02", "output: null") + "classes: all\n" + SOME)
+    with pytest.raises(OracleError, match=r"c\.yaml:3: .* has none for output; .* a family of yours may write null"):
+        load(path)
 
 
 def test_a_family_with_a_why_replaces_the_class_family_and_one_without_changes_its_keys(tmp_path: Path) -> None:
