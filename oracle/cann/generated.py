@@ -38,12 +38,13 @@ _CALLS = {"exp", "log", "log1p", "expm1", "tanh", "erf", "erfc", "sqrt"}
 
 
 def add_missing(names: Iterable[str] | None = None, toolkit: Path | None = None) -> None:
-    """Build missing kernels of this package's operators (all, or some by name) for the emulated CANN, and make them
+    """Build missing kernels of operators (all of this package, or some by name) for the emulated CANN, and make them
     available to this process. A kernel is also built if the emulated CANN has the operator only as the partner of a
     gradient. Kernels built before come from the user's cache."""
     here = set(served())
     known = [op for op in map(OPERATORS.get, OPERATORS if names is None else names) if op is not None]
-    asked = [op for op in known if op.is_built_in and (op.name not in here or _is_forward(op))]
+    known = [op for op in known if op.is_built_in or names is not None]
+    asked = [op for op in known if op.name not in here or (op.is_built_in and _is_forward(op))]
     toolkit = build() if asked and toolkit is None else toolkit  # once, not in every thread
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         made = pool.map(lambda op: build_custom(op.slug, {f"{op.slug}.cpp": source(op)}, toolkit=toolkit), asked)

@@ -234,3 +234,9 @@ def test_an_operator_of_cann_that_the_emulated_one_refuses_gets_a_kernel_too(com
         "run", "--operator", "logit_grad:OPERATOR", "--backend", "aclnn", "--emulate", "--tier", "smoke", "-q"
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.usefixtures("announced")
+def test_an_announced_operator_gets_a_kernel_of_the_emulated_cann(command: Command) -> None:
+    done = command("run", "--op", NAME, "--backend", "aclnn", "--emulate", "--tier", "smoke", "-q")
+    assert done.returncode == 0, done.stdout
