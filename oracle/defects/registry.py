@@ -333,10 +333,13 @@ def _of_its_shape(op: Operator, defect: Defect) -> str:
 
 @cache
 def _is_narrow(op: Operator, output: str) -> bool:
-    """Return whether the last axis of an output has length 1 (also for a main operand of rank 3) and is required."""
-    deep: tuple[int, ...] = call_of(op, (2, 4, 5)).outputs[output].shape if 3 in ranks(op) else ()
+    """Return whether the last axis of an output has length 1 (also for a main operand of rank 3, and along any axis)
+    and is required."""
+    axis, deep = op.attribute("axis"), (2, 4, 5)
+    along = [{}] if axis is None else [{axis.name: k} for k in range(len(deep))]
+    shapes = [call_of(op, deep, attrs=attrs).outputs[output].shape for attrs in along] if 3 in ranks(op) else [()]
     usual = call_of(op, usual_shape(op)).outputs[output].shape
-    return len(deep) == 3 and deep[-1] == 1 and not accepts(op, shapes={output: usual[:-1]})
+    return all(shape[2:] == (1,) for shape in shapes) and not accepts(op, shapes={output: usual[:-1]})
 
 
 def _of_further(op: Operator, known: set[str]) -> Iterator[Defect]:

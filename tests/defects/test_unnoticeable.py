@@ -9,8 +9,13 @@ from oracle.defects import registry
 from oracle.defects.one_change import numerics
 from oracle.defects.registry import why_unnoticeable
 from oracle.defects.sizes import lost_parts
-from oracle.operators import OPERATORS
+from oracle.numerics.expressions import max_over
+from oracle.numerics.orders.formula import Formula
+from oracle.operators import OPERATORS, Operator, Result
 from oracle.operators.answers.registry import operator_named
+from oracle.operators.definition.checks import check, same_shape
+from oracle.operators.definition.parameters import axis, output, tensor
+from oracle.operators.definition.roles import MAIN, ROWS
 
 pytestmark = pytest.mark.slow
 
@@ -81,3 +86,28 @@ def test_a_clamp_is_lost_only_where_kernels_have_it():
     clamped = {op.slug for op in OPERATORS.values() if any("/clamp" in d.id for d in lost_parts.mutants(op))}
     expected = {"celu", "hardsigmoid", "hardswish", "log_sigmoid", "log_sigmoid_forward", "relu"}
     assert clamped == expected | {"binary_cross_entropy_backward"}
+
+
+def test_the_last_axis_of_an_output_is_long_where_another_axis_is_reduced(monkeypatch: pytest.MonkeyPatch):
+    """The output has length 1 along the reduced axis, which is the last one only by default."""
+
+    def rows(a):
+        return tuple(1 if k == a["dim"] % len(a["x"].shape) else n for k, n in enumerate(a["x"].shape))
+
+    def checks(a, platform):
+        yield same_shape(a, "y", "x")
+        yield check("shape of most", None if a["most"].shape == rows(a) else "most has another shape")
+
+    parameters = (tensor("x", "x", MAIN), axis("dim"), output("y"), output("most", ROWS))
+    most = Result(rows, Formula(max_over, over="dim"))
+    page = Operator(
+        "aclnnOutsideMost",
+        parameters,
+        checks,
+        Formula(lambda x: x),
+        further={"most": most},
+    )
+    monkeypatch.setitem(OPERATORS._found, page.name, page)
+    columns = [d for d in registry.defects(page.name) if "/columns beyond" in d.id and d.id.endswith(" of most")]
+    assert columns
+    assert not any(d.equivalent.startswith("the last axis") for d in columns)
