@@ -9,6 +9,7 @@ and reported in ``notes``. Other malformed lines raise an OracleError ``file:lin
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -139,6 +140,7 @@ def _said(path: Path, file: BinaryIO, salvage: bool, brief: bool) -> Lines:
     said, half = None, ""
     for number, line in enumerate(file, 1):
         where = f"{path}:{number}"
+        line = line.removeprefix(BOM_UTF8) if number == 1 else line  # some editors write this mark
         if not line.strip():
             continue
         if not line.endswith(b"\n") and not _is_whole(line):  # it is the last line

@@ -324,7 +324,7 @@ def head_of_earlier(path: Path, option: str) -> dict[str, Any] | None:
     OracleError for a file that is no run record."""
     if not path.exists() or not path.stat().st_size:
         return None
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
         first = file.readline()
     try:
         head: dict[str, Any] = json.loads(first)

@@ -21,7 +21,7 @@ from oracle.model.errors import OracleError
 from oracle.record.codec import from_json, parse_object
 from oracle.record.reader import read, spent
 from oracle.record.types import CaseRecord, LayerVerdict, RunHeader, scores
-from oracle.record.writer import RecordWriter, dumps
+from oracle.record.writer import RecordWriter, dumps, head_of_earlier
 from oracle.reporting.formats import RENDERERS, save
 from oracle.reporting.language.translate import CHINESE, ENGLISH
 from oracle.run.terminal import by_layer
@@ -168,6 +168,14 @@ def test_what_can_be_read_of_a_damaged_record_is_salvaged_and_the_rest_counted(t
     text = "2 lines cannot be read and are left out, the first of them line 3."
     assert text in capsys.readouterr().err
     assert text in (tmp_path / "r.md").read_text()
+
+
+def test_a_record_that_an_editor_saved_with_a_byte_order_mark_is_one(tmp_path):
+    path = synthetic.write(tmp_path / "run.jsonl", synthetic.catalogue(5))
+    before = read(path).cases
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert read(path).cases == before
+    assert head_of_earlier(path, "--record")["type"] == "run"
 
 
 def ended(path: Path) -> RecordWriter:
