@@ -13,7 +13,7 @@ import numpy as np
 from ...model.aclnn import CANN, NEWEST, SUCCESS
 from ...model.call import Array, Call, TensorSpec
 from ...model.dtypes import DTYPES, FORMATS
-from ...model.errors import OracleError
+from ...model.errors import OracleError, require_memory
 from ...numerics.floats.codes import code, codes, has_nan
 from ...numerics.floats.environment import ieee_arithmetic
 from ...numerics.floats.rounding import rounded_once, unify_nans
@@ -22,6 +22,7 @@ from .generators.streams import Stream
 from .layout import Buffer, allocate, arrange, describe
 
 TIERS = ("smoke", "standard", "full")  # each contains the ones before it
+_LARGE = 1 << 24  # elements of a tensor whose memory counts
 HUGE = "huge"  # a tier of its own: tensors beyond the reach of a 32-bit index; planned only if it is requested
 
 
@@ -116,6 +117,18 @@ class Case:
 _NOT_ITS_OWN = frozenset(("gen", *(p.name for p in MODIFIERS)))  # keys that are not parameters of the generator
 
 
+def require_room(case: Case) -> None:
+    """Raise OracleError if the large tensors of a case, and their numbers while they are made in float64, exceed the
+    memory."""
+    made = [plan for plan in case.plans.values() if not plan.spec_only and math.prod(plan.shape) >= _LARGE]
+    if not made:
+        return
+    sizes = [math.prod(stored_shape(plan.shape, plan.view)) for plan in made]
+    needed = sum(n * DTYPES[plan.dtype].numpy.itemsize for n, plan in zip(sizes, made, strict=True)) + 8 * max(sizes)
+    largest = max((plan.shape for plan in made), key=math.prod)
+    require_memory(needed, f"{case.source}: {case.id}: {case.op} with a tensor of shape {largest}")
+
+
 @ieee_arithmetic
 def make_inputs(
     case: Case, *, seed: int, given: Mapping[str, Array] | None = None
@@ -129,6 +142,7 @@ def make_inputs(
     inputs: dict[str, Any] = {}
     if case.before is not None and given is None:
         raise OracleError(f"{case.id}: its operands are what a device gives: only run and replay have one")
+    require_room(case)
     for name, plan in case.inputs.items():
         try:
             if plan is None or plan.spec_only or plan.data is None:

@@ -290,6 +290,18 @@ def test_an_error_in_the_data_names_its_place(tmp_path: Path) -> None:
         make_inputs(case, seed=0)
 
 
+def test_a_case_that_the_memory_cannot_hold_is_refused_before_any_number_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (case,) = cases(tmp_path, family(shape="[[65535, 65535]]"))
+    monkeypatch.setattr("oracle.model.errors.free_memory", lambda: 1 << 35)
+    says = (
+        r"c\.yaml:.*: aclnnSoftmaxBackward with a tensor of shape \(65535, 65535\) needs 80 GiB of memory, 32 are free"
+    )
+    with pytest.raises(OracleError, match=says):
+        make_inputs(case, seed=0)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "uint8", "int64", "bool", "complex64"])
 def test_empty_and_scalar_tensors(dtype: str) -> None:
     for shape in ((0,), (3, 0), ()):
