@@ -12,7 +12,7 @@ from ml_dtypes import bfloat16
 from ...model.aclnn import DEFAULT_SOC, SUCCESS, Platform, Status, invalid, nullptr, platform
 from ...model.call import IS_MASKED, POINTERS, Call, TensorSpec, spec_of
 from ...model.errors import OracleError, suggestion
-from ..definition.checks import Check, PageArguments
+from ..definition.checks import NOT_NULL, Check, PageArguments
 from ..definition.operator import Operator
 from ..definition.parameters import Parameter
 from .registry import operator
@@ -64,7 +64,7 @@ def decisions(op: str, targets: Sequence[Platform], params: Mapping[str, Any]) -
     bind(result, params, POINTERS)
     for name in POINTERS:
         if name in params and params[name] is None:
-            return [Check("no null pointer", nullptr(f"{name} is a null pointer"))] * len(targets)
+            return [Check(NOT_NULL, nullptr(f"{name} is a null pointer"))] * len(targets)
     args, wrong = _described_all(result, params)
     if wrong is not None:
         return [Check("parameters", wrong)] * len(targets)

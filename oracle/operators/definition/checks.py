@@ -80,6 +80,7 @@ def _of_complex(a: str, b: str) -> str:
 
 
 Args = Mapping[str, Any]  # tensors as TensorSpec or None, attributes as numbers
+NOT_NULL = "no null pointer"  # the name of every check for null pointers
 MAX_RANK = 8
 FORMATS_OF_ROWS = ("ND", "NCL", "NCHW", "NHWC", "NCDHW", "DHWCN")
 PRIVATE_FORMATS = ("NC1HWC0", "NC1HWC0_C04", "NDC1HWC0", "FRACTAL_Z", "FRACTAL_Z_3D", "FRACTAL_NZ")  # IsPrivateFormat
@@ -167,7 +168,7 @@ def not_null_inside(a: Args, *names: str) -> Check:
 
 def _not_null(a: Args, names: tuple[str, ...], answer: Callable[[str], Status]) -> Check:
     missing = next((name for name in names if a[name] is None), None)
-    return Check("no null pointer", None if missing is None else answer(f"{missing} is a null pointer"))
+    return Check(NOT_NULL, None if missing is None else answer(f"{missing} is a null pointer"))
 
 
 def _among(a: Args, what: str, dtype: str | None, allowed: tuple[str, ...]) -> bool:

@@ -10,6 +10,7 @@ import functools
 import itertools
 import math
 import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import replace
 from numbers import Real
@@ -28,7 +29,7 @@ from ...numerics.expressions import LENGTH, place_of, symbols_of, trace
 from ...numerics.orders.formula import COUNT, Formula, is_elementwise
 from ...numerics.orders.reducing import Graph, reduces, reducing
 from ...numerics.programs import program
-from .checks import Args, Check, Checks, PageArguments
+from .checks import NOT_NULL, Args, Check, Checks, PageArguments
 from .operands import formula_operands
 from .operator import Operator, Result
 from .parameters import Parameter
@@ -181,8 +182,8 @@ def line_of(function: Function, error: Exception) -> str:
 def try_out(op: Operator) -> None:
     """Call the functions of a guarded operator for a usual call, with and without its optional inputs. Raises
     OracleError for an unknown name, an invalid return value, and a function that fails on every shape that the checks
-    accept, or at a null pointer of an attribute. Raises it also for checks that refuse every call of a reduction, or
-    that accept a null pointer for an input that is not optional."""
+    accept, or at a null pointer of an attribute. Raises it also for checks that refuse every call of a reduction,
+    that accept a null pointer for an input that is not optional, or of which two have one name."""
     optional = {p.name for p in op.inputs() if p.optional}
     for absent in (set(), optional) if optional else (set(),):
         failures: list[Failed] = []
@@ -205,11 +206,21 @@ def _works(op: Operator, shape: Shape, absent: set[str], failures: list[Failed])
         described = op.usual_call(shape, absent=absent)
         if _refusal(op, described, target):
             return False
+        _require_own_names(op, described, target)
         _ask(op, _arrays(op, described), described, target)
     except Failed as failed:
         failures.append(failed)
         return False
     return True
+
+
+def _require_own_names(op: Operator, described: Mapping[str, Any], target: Platform) -> None:
+    """Raise OracleError for two checks of one name: the score leaves out the checks of one name at a time."""
+    names = [each.name for each in op.checks(described, target)]
+    for name in (name for name, count in Counter(names).items() if count > 1 and name != NOT_NULL):
+        places = " and ".join(str(k) for k, each in enumerate(names, 1) if each == name)
+        text = f"{op.name}: checks {places} that it yields have the name {name!r}; give your own another one"
+        raise OracleError(f"{text}, as check(f'shape of {{name}}', ...) in a loop")
 
 
 def _try_null(op: Operator, pointer: Parameter) -> None:

@@ -202,6 +202,13 @@ def test_a_reduction_that_the_checks_refuse_whatever_the_call_is_told():
         accepted(page)
 
 
+def test_each_check_has_a_name_of_its_own():
+    """The score leaves out the checks of one name at a time."""
+    shape, again = (lambda a: check("shape", None) for _ in range(2))
+    assert "checks 3 and 4 that it yields have the name 'shape'; give" in refusal(checks=yielding(shape, again))
+    accepted(replace(PAGE, checks=yielding(shape, lambda a: not_null(a, "self"))))
+
+
 def test_checks_that_fail_at_a_null_attribute_are_told():
     """The catalogue has a case for every null pointer; for this one it would have none."""
     text = r"its checks failed at .*: TypeError: .*; None, a null pointer, in this call: .*alpha"
