@@ -56,8 +56,7 @@ class Comparison:
     ``kernel_share``: None if the reference does not give the kernel's part of the bound. ``codes``: uint8 per element,
     a structure code or 0. ``strict_bad``: bool per element. Both are None if no element is wrong. ``stand_in``: flat
     indices of elements where a value other than the golden is right; the standards receive the golden there. Such
-    values are a saturated overflow, a value within its bound of overflowing, and the other side of a comparison that
-    rounding decides.
+    values are a saturated overflow, a zero for a NaN, and the other side of a comparison that rounding decides.
     """
 
     budget_used: float = 0.0
@@ -152,6 +151,8 @@ def _plain(block: _Flat, error: Array, result: Comparison) -> bool:
     """Judge a block of finite elements within their bounds; return False to leave it to :func:`_special`."""
     if any(mask is not None and any_true(mask) for mask in (block.unspecified, block.undecided)):
         return False
+    if not is_finite(block.golden):  # an overflow: its value is finite, and the largest number is near
+        return False
     error[...] = castable(block.actual)
     if block.zeros is not None and any_true(block.zeros & (error != 0)):
         return False
@@ -228,38 +229,30 @@ def _classes(block: _Flat, actual: Array, golden: Array, saturates: bool) -> tup
     """Return the structure code of every element, and a mask of elements where another class than the golden's is
     right.
 
-    The threshold is that of the output's type or of the host's intermediate type. An element is allowed to overflow if
-    value plus bound reaches it, and must overflow if value minus bound reaches it. Between the two, a right kernel can
-    round either way.
+    An overflow has the golden's class: elements on which right kernels overflow or not are unspecified.
     """
     codes = np.zeros(block.size, np.uint8)
-    limit = min(overflow_threshold(block.golden.dtype), math.inf if block.grid is None else block.grid.overflow)
-    size, bound = np.abs(block.value), np.where(np.isnan(block.bound), 0.0, block.bound)
-    infinite = np.isinf(size)  # an infinity of the formula, not an overflow of the store
-    may, must = size + bound >= limit, (size - bound >= limit) | infinite
     sign = np.signbit(actual) == np.signbit(golden)
     a_nan, g_nan, a_inf, g_inf = np.isnan(actual), np.isnan(golden), np.isinf(actual), np.isinf(golden)
     codes[a_nan != g_nan] = NAN
     both = ~a_nan & ~g_nan
     agree = np.where(g_inf, a_inf & sign, ~a_inf)
-    near = both & (a_inf != g_inf) & sign & np.where(g_inf, ~must, may)
-    clipped = np.zeros(block.size, bool)
+    clipped, right = np.zeros(block.size, bool), np.zeros(block.size, bool)
     if saturates:
         form = _format(block.golden.dtype)
         largest = math.inf if form is None else form.max
         stored = largest if block.grid is None else block.grid.max  # by the host, before the cast
         clipped = both & g_inf & sign & ((np.abs(actual) == largest) | (np.abs(actual) == stored))
-        near |= clipped
         zero_for_nan = g_nan & (actual == 0)
         codes[zero_for_nan] = 0
-        near |= zero_for_nan
-    codes[both & ~agree & ~near] = INF
+        right = clipped | zero_for_nan
+    codes[both & ~agree & ~right] = INF
     if block.zeros is not None:
         codes[block.zeros & (actual != 0) & (codes == 0)] = ZERO
     if block.grid is not None:
         off_grid = np.isfinite(actual) & ~clipped & (quantize(actual, block.grid) != actual)  # the cast clips last
         codes[off_grid & (codes == 0)] = GRID
-    return codes, near
+    return codes, right
 
 
 def _compare_complex(reference: Reference, actual: Array, saturates: bool) -> Comparison:

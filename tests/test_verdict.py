@@ -96,12 +96,30 @@ def test_the_threshold_is_where_rounding_turns_to_infinity(name):
         assert np.isfinite(below.astype(TYPES[name]))
 
 
-def test_near_the_threshold_both_sides_are_right():
-    """65519 differs by less than 2 from 65520, where float16 begins to round to infinity."""
-    near = reference([65519.0, 65521.0], 2.0, np.float16)
-    for answer in ([65504.0, 65504.0], [INF, INF], [65504.0, INF]):
-        assert judged(near, answer)[:1] == (True,)
-    assert judged(reference([65519.0], 0.5, np.float16), [INF])[0] is False
+def test_a_rounding_of_the_host_is_no_reason_to_overflow():
+    """Half an ULP beyond 65504 is 65520, but every right kernel returns 65504; and 65536 is infinite for each."""
+    largest = oracle.reference("aclnnRelu", self=np.array([65504.0, 1.0], np.float16))["out"]
+    assert judged(largest, [INF, 1.0])[:2] == (False, False)
+    ones, zeros = np.ones(2, np.float16), np.zeros(2, np.float16)
+    call = {"gradOutput": ones, "self": np.array([32768.0, 1.0], np.float16), "target": zeros, "reduction": 2}
+    beyond = oracle.reference("aclnnMseLossBackward", **call)["out"]
+    assert not beyond.unspecified.any()
+    assert [judged(beyond, [v, 2.0])[:2] == (True, True) for v in (INF, 65504.0, 1.0)] == [True, False, False]
+    assert judged(beyond, [65504.0, 2.0], saturates=True)[:2] == (True, True)
+
+
+def test_an_overflow_of_the_hosts_first_type_is_infinite_in_a_type_of_larger_range_too():
+    """4.9e9 is rounded to float16 before the cast to bfloat16, which has this number."""
+    x, scalars = np.array([48672.0, 0.25], np.float16), {"alpha": 1.0, "scale": 1e5, "inputScale": 1.0}
+    ref = oracle.reference("aclnnElu", self=x, out="bfloat16", **scalars)["out"]
+    assert [judged(ref, [v, 25000.0])[:2] for v in (INF, 4.9e9)] == [(True, True), (False, False)]
+
+
+def test_an_overflow_may_begin_with_a_rounding_to_the_hosts_first_type():
+    """bfloat16 makes 65536 of 65408, and 65280 of what is smaller. float32 makes 65408 of 1.0078125 * scale."""
+    x, scale = np.array([1.0078125, 1.0], TYPES["bfloat16"]), float(np.float32(65408 / 1.0078125))
+    ref = oracle.reference("aclnnElu", self=x, alpha=1.0, scale=scale, inputScale=1.0, out="float16")["out"]
+    assert (ref.golden[0], ref.unspecified.tolist()) == (65280, [True, False])
 
 
 def test_unspecified_elements_are_judged_by_no_layer():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import copy
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..model.call import Array
-from ..model.dtypes import DTYPES, FORMATS, dtype_of
+from ..model.dtypes import DTYPES, FORMATS, FloatFormat, dtype_of
 from .floats.blocks import axis_last, convert, empty_with_margin
 from .floats.codes import highest
 from .floats.rounding import classes_differ, float32, half_ulp, unify_nans, widen
@@ -58,6 +59,7 @@ class Sink:
             self.formats = [FORMATS[kernel_type]]
             if not self.direct and dtype_of(out.dtype).name in FORMATS:
                 self.formats.append(FORMATS[dtype_of(out.dtype).name])
+            self.overflow = overflow_of(self.formats)
             # If the kernel type has fewer digits than the output's, the standards must use the rounded value.
             self.rounded_value = not self.direct and self.formats[0].mant < self.formats[-1].mant
             self.rounded_value |= not self.direct and len(self.formats) == 1  # float64 and complex outputs are wider
@@ -142,10 +144,8 @@ class Sink:
         standards' value is itself rounded. If only part of the interval overflows, finiteness itself is unspecified.
         """
         reach = np.abs(value) + error
-        most = highest(reach) if reach.size else 0.0
-        for fmt in self.formats:
-            if not most < fmt.overflow:  # true for NaN
-                unspecified = unspecified | ((reach >= fmt.overflow) & (np.abs(value) - error < fmt.overflow))
+        if reach.size and not highest(reach) < self.overflow:  # true for NaN
+            unspecified = unspecified | ((reach >= self.overflow) & (np.abs(value) - error < self.overflow))
         self.lost[index] = error
         bound = self._roundings(reach)
         if self.rounded_value:
@@ -175,6 +175,18 @@ class Sink:
             return first
         second = half_ulp(reach, self.formats[1])
         return np.asarray(first + np.where(second < first, 0, second))
+
+
+def overflow_of(formats: list[FloatFormat]) -> float:
+    """Return the smallest float64 that becomes infinite when it is rounded to one or two formats, one after the other:
+    65408 for bfloat16 and then float16, because it becomes 65536 first."""
+    first, last = formats[0], formats[-1]
+    if not last.overflow < first.max:
+        return first.overflow
+    half = 2.0 ** (math.frexp(last.overflow)[1] - 2 - first.mant)  # half an ULP of the first format
+    least = math.ceil(last.overflow / (2 * half))  # ULPs: its smallest number that overflows
+    tie = (2 * least - 1) * half
+    return tie if least % 2 == 0 else math.nextafter(tie, math.inf)
 
 
 class Region:
