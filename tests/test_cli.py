@@ -160,7 +160,7 @@ def test_a_group_whose_smallest_case_passes_alone_says_so_first(tmp_path):
     words = ["run", "--op", "softmax_backward", "--where", "family:pairs dtype=float32 elements<300"]
     done = processes.oracle(*words, "--backend", "misbehaving:KeepsTheAxis", "-q", cwd=tmp_path)
     first = next(line for line in done.stdout.splitlines() if " fail " in line)
-    assert "the smallest case passes alone, in a process of its own: state across calls" in first, done.stdout
+    assert "smallest case passes alone, in a process of its own: state across calls, or a race" in first, done.stdout
 
 
 @pytest.mark.parametrize(

@@ -35,16 +35,18 @@ from .prepare import ZERO, Memory, Prepared, uninformative
 #
 # If a call passes when it runs again, other calls' state or a race made it fail. No wrong value explains that, so this
 # check runs only if there is no other explanation. If a call passes with zeros, the old content of its output made it
-# fail. This check also runs if the values suggest that cause. NaN looks the same whether the memory contained it or a
-# kernel made it. A result that is added to NaN looks like a result that is not written.
+# fail. Both are repeated, because a race may fail and pass in turn. This check also runs if the values suggest that
+# cause. NaN looks the same whether the memory contained it or a kernel made it. A result that is added to NaN looks
+# like a result that is not written.
 
 Rerun = Callable[..., tuple[Prepared, Execution]]  # runs one case on one device again, with another poison if given
 
 AGAIN = "the same call passes when it is run again: a race, or state across calls"
 OTHERWISE = "the same call gives other results when it is run again: a race, or memory that nobody has written"
-ALONE = "the case passes alone, in a process of its own: state across calls"
-OF_STATE = "the smallest case passes alone, in a process of its own: state across calls"
+ALONE = "the case passes alone, in a process of its own: state across calls, or a race"
+OF_STATE = "the smallest case passes alone, in a process of its own: state across calls, or a race"
 STALE = "elements that are to be 0 are not written: the output's old content stands there"
+REPEATS = 3  # a race that fails every second time looks like old content once in 256
 MOST = 3  # failures of a run that are tried in their own process: each may cost a start of the device
 
 
@@ -79,15 +81,15 @@ def with_cause_of_reruns(outcome: Outcome, prepared: Prepared, backend: Backend)
 
 def _compared_with_zeros(outcome: Outcome, prepared: Prepared, rerun: Rerun) -> Outcome:
     """Run the call with outputs that contain 0 and return the failure with the cause that follows.
-    If the call passes then, and fails again with the old content, the old content is the cause. If it also fails with
-    0, there is another cause."""
+    If the call always passes then, and always fails with the old content, the old content is the cause. If it also
+    fails with 0, there is another cause."""
     cause = outcome.detail.cause
     zeros, execution = rerun(ZERO)
     if not _passes_by_values(zeros, execution):
         finite = all(np.isfinite(output.held) for output in prepared.memory.outputs.values())
         hidden = cause == KEPT or not (cause or finite)  # with NaN, claim less: it might come from the memory
         return _with_cause(outcome, outcome_of(zeros, judge(zeros, execution)).detail.cause) if hidden else outcome
-    if not cause and (_passes(*rerun()) or not _passes_by_values(*rerun(ZERO))):
+    if not cause and any(_passes(*rerun()) or not _passes_by_values(*rerun(ZERO)) for _ in range(REPEATS)):
         return _with_cause(outcome, AGAIN)
     wrong, zero = _wrong_and_zero(outcome, prepared)
     if (wrong & ~zero).any():
