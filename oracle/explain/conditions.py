@@ -282,7 +282,7 @@ def measured(chosen: Sequence[Condition], holds: Array, bad: Array, bits: float 
 @dataclass(frozen=True)
 class SearchResult:
     """A conjunction that the search found, by the numbers of its conditions. ``is_worth``: it is shorter than a list of
-    the failures, covers some of them, and most cases under it fail."""
+    the failures, covers some of them, and most cases under it fail, a larger share than elsewhere."""
 
     chosen: tuple[int, ...]
     bits: float
@@ -326,7 +326,8 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[SearchR
                 bits[~np.isin(subjects, values)] = np.inf
             for k in np.argpartition(bits, min(BEAM, len(bits) - 1))[:BEAM]:
                 if failed[k] and np.isfinite(bits[k]):
-                    enough = failed[k] >= max(FEWEST, LEAST_PRECISION * (failed[k] + passed[k]))
+                    share = max(LEAST_PRECISION, failures / (failures + passes))  # with less, it says which cases pass
+                    enough = failed[k] >= max(FEWEST, share * (failed[k] + passed[k]))
                     key = tuple(sorted((*chosen, int(k))))
                     result.setdefault(key, SearchResult(key, float(bits[k]), bool(enough and bits[k] < nothing)))
         beam = sorted(result, key=lambda key: (result[key].bits, key))[:BEAM]

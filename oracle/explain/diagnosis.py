@@ -290,12 +290,14 @@ def _zeros(findings: Findings) -> Iterator[str]:
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad]
     if a.any() or np.isnan(a).any() or not g.all() or not np.isfinite(g).any():
         return
-    small = FORMATS["float32"].tiny
     everywhere = np.abs(findings.golden.astype(np.float64))
-    subnormal = (everywhere > 0) & (everywhere < small)
-    if (np.abs(g) < small).all():
-        if not findings.actual[subnormal].any():
-            yield "results below the smallest normal float32 are flushed to zero"
+    for kind in dict.fromkeys((str(findings.actual.dtype), "float32")):
+        small = FORMATS[kind].tiny
+        flushed = (np.abs(g) < small).all() and not findings.actual[(everywhere > 0) & (everywhere < small)].any()
+        if flushed and (kind == "float32" or len(np.unique(np.abs(g))) >= ENOUGH):
+            yield f"results below the smallest normal {kind} are flushed to zero"
+            return
+    if (np.abs(g) < FORMATS["float32"].tiny).all():
         return
     if findings.bad.size > 1 and not findings.actual.any():
         tiny = "zero for every element: the subnormal numbers of an operand are flushed to zero"

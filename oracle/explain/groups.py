@@ -30,7 +30,7 @@ from ..reporting.summary import command_for
 from .conditions import CLEAR, FULL, Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, common_limit, facts_of, shared_value
-from .scaled import BY_A_FACTOR
+from .scaled import BY_A_FACTOR, agreed
 from .simulations import AS_IF, EITHER, OR, READ_AS
 from .where import Where, words_of
 
@@ -97,7 +97,7 @@ class Part:
         """The most common cause, as each failure states it. At least half of the failures must have it, or nearly all
         failures with a cause: views and few elements often allow no claim. Of two causes that are as common, neither
         counts."""
-        texts = [case.detail.cause for case in self.cases if case.detail and case.detail.cause]
+        texts = agreed([case.detail.cause for case in self.cases if case.detail and case.detail.cause])
         (most, count), (_, next_count) = [*Counter(map(key_of, texts)).most_common(2), ("", 0), ("", 0)][:2]
         if count == next_count:
             return []
@@ -250,7 +250,9 @@ def _contrasted(population: Population, chosen: Array, *, sized: bool = True) ->
 
 def _by_cause(population: Population, chosen: Array) -> list[Array]:
     """Return the failures of each cause that explains enough of them, the most frequent cause first."""
-    causes = [key_of(case.detail.cause) if case.detail else "" for case in population.cases]
+    causes = [
+        key_of(cause) for cause in agreed([case.detail.cause if case.detail else "" for case in population.cases])
+    ]
     counts = Counter(cause for cause, is_one in zip(causes, chosen, strict=True) if is_one and cause)
     least = max(2.0, OFTEN * np.count_nonzero(chosen))
     return [chosen & np.array([c == cause for c in causes], bool) for cause, n in counts.most_common() if n >= least]

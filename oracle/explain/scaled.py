@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +16,7 @@ from ..operators import OPERATORS
 from ..operators.definition.parameters import MEAN
 from ..operators.definition.roles import ONE_VALUE, PER_CLASS
 from .findings import Findings, near, spreads
+from .simulations import OR
 
 OPPOSITE = 16  # units in the last place within which a number equals another one with the other sign
 ALIKE = 2.0**-6  # the relative spread within which values are treated as one value
@@ -109,7 +112,7 @@ def _common_factor(findings: Findings) -> tuple[float, float]:
     where = ~zero & np.isfinite(findings.golden)
     if not where.any() or actual[zero].any() or not np.isfinite(actual[where]).all():
         return none
-    form = FORMATS[str(findings.actual.dtype)]
+    form = FORMATS[findings.reference.coarser or str(findings.actual.dtype)]  # a cast to more digits adds none
     unit = 2.0 ** -(form.mant + 1)
     normal = where & (np.abs(value) > form.tiny) & (np.abs(actual) > form.tiny)
     if not normal.any() or np.mean(findings.bad[where]) < 0.5:
@@ -203,16 +206,16 @@ def _weights(call: Call, *, every: bool) -> float:
 
 
 def _counts(call: Call, right: float) -> dict[float, str]:
-    """Return the wrong counts by which a mean may be divided, with their names, the likeliest first."""
+    """Return the wrong counts by which a mean may be divided, with all their names, the likeliest first."""
     op = OPERATORS[call.op]
     shape = call.inputs[op.main].shape
-    result: dict[float, str] = {1: "nothing"}
+    result: dict[float, dict[str, None]] = {}
     arrays = {n: v for n, v in call.inputs.items() if isinstance(v, np.ndarray)}
-    ways: list[tuple[float, str]] = []
+    ways: list[tuple[float, str]] = [(1, "nothing")]
+    ways += [(array.size, f"the size of {name}") for name, array in arrays.items()]
     if op.class_index is not None and (ignored := op.attribute("ignore index")) is not None:
         kept = int(np.count_nonzero((classes := arrays[op.class_index]) != call.attrs[ignored.name]))
-        ways += [(kept, "the number of samples that are not ignored")] if kept < classes.size else []
-    ways += [(array.size, f"the size of {name}") for name, array in arrays.items()]
+        ways.insert(1 if kept < classes.size else len(ways), (kept, "the number of samples that are not ignored"))
     ways += [(math.prod(op.output_shape(call.arguments)), "the size of the output")]
     ways += [(n, f"axis {k}") for k, n in enumerate(shape)]
     ways += [(math.prod(shape[1:]), "all but the first axis"), (math.prod(shape[:-1]), "all but the last axis")]
@@ -222,5 +225,17 @@ def _counts(call: Call, right: float) -> dict[float, str]:
     if op.class_index is not None:
         ways.append((_weights(call, every=True), "the weights of all samples"))
     for count, what in ways:
-        result.setdefault(count, what)
-    return result
+        result.setdefault(count, {})[what] = None
+    return {count: OR.join(names) for count, names in result.items()}
+
+
+_A_DIVISOR = re.compile(r"(the mean is divided by \S+ \()(.*)(\), not by .*)")
+
+
+def agreed(causes: Sequence[str]) -> list[str]:
+    """Return causes with the names of a wrong divisor that most of them allow: in one call several counts are equal."""
+    found = {cause: divided for cause in causes if (divided := _A_DIVISOR.fullmatch(cause))}
+    names = Counter(name for cause in causes if cause in found for name in found[cause][2].split(OR))
+    best = [name for name, count in names.items() if count == max(names.values())]
+    common = {c: OR.join(name for name in found[c][2].split(OR) if name in best) for c in found}
+    return [f"{found[c][1]}{common[c]}{found[c][3]}" if common.get(c) else c for c in causes]

@@ -57,6 +57,8 @@ def test_what_a_claim_says_of_values():
         (lambda v: round_to(v, "bfloat16").astype(float), VALUES, "float32", "float32 results carry only the"),
         (lambda v: v * (1 + 2.0**-14), VALUES, "float32", "all wrong by the factor 1.00006"),
         (lambda v: v * 0, np.full(4, 1e-40), "float32", "results below the smallest normal float32 are flushed"),
+        (lambda v: v * (np.abs(v) >= 2.0**-14), VALUES * 2.0**-14, "float16",
+         "results below the smallest normal float16 are flushed to zero"),
         (lambda v: v + RNG.normal(size=v.shape), VALUES, "float32", ""),
     ):  # fmt: skip
         result = cause(wrong, value, dtype)

@@ -204,6 +204,15 @@ def test_a_contrast_needs_failures_and_passes() -> None:
     assert sentence(()) == ""
 
 
+def test_a_condition_under_which_fewer_cases_fail_than_elsewhere_says_nothing() -> None:
+    """Nearly all cases fail, also scalars, which have no first axis; of those with a first axis of 8 two pass."""
+    shapes = [*((n % 7 + 9, n % 6 + 3) for n in range(300) if n % 7 != 6), *[()] * 30, *[(8, n) for n in (3, 4, 5, 6)]]
+    facts = [facts_of(case(n, True, "float32", shape)) for n, shape in enumerate(shapes)]
+    bad = np.array([True] * (len(shapes) - 2) + [False] * 2)
+    result = contrast(facts, bad)
+    assert result is None or result.failed * bad.size > result.inside * np.count_nonzero(bad), result
+
+
 def test_only_cases_under_the_other_conditions_show_where_a_limit_lies() -> None:
     sizes = {"float32": [*range(10, 2000, 10)], "float16": [*range(1, 41), *range(900, 1900, 25)]}
     made = [(dtype, n, dtype == "float16" and n > 800) for dtype, many in sizes.items() for n in many]
@@ -421,6 +430,9 @@ def of_cause(number: int, cause: str) -> CaseRecord:
         ([f"float32 results carry only the digits of {kind}: they are rounded to it on the way"
           for kind in ("bfloat16", "float16")],
          "float32 results carry only the digits of float16 or bfloat16: they are rounded to it on the way"),
+        ([f"the mean is divided by {what}, not by 2.5: all wrong by the factor 0.5" for what in (
+            "5 (the size of target / axis 0)", "4 (axis 0 / the rank)")],
+         "the mean is divided by N (axis 0), not by 2.5: all wrong by the factor 0.5"),
         (["x1 or x2 is read as if it were contiguous", "x2 is read as if it were contiguous"],
          "x2 is read as if it were contiguous"),
     ],
