@@ -146,6 +146,9 @@ def _sums(length: int, *, mean: bool) -> Iterator[tuple[str, Reduce]]:
         yield text, partial(_of_terms, slice(end))
     if length > 1:
         yield f"the first of {length} terms of a sum over the reduced axis is lost", partial(_of_terms, slice(1, None))
+    for tile in (t for t in TILES if t < length and length % t):
+        text = f"terms of a sum over the reduced axis take part twice: the last {tile} of {length} terms are a block"
+        yield text, partial(_with_terms, slice(length - tile, length // tile * tile))
     if mean and length > 1:
         one_less, times = length / (length - 1), float(length)
         yield f"a mean is divided by one less than the element count {length}", partial(_scaled, one_less)
@@ -155,6 +158,8 @@ def _sums(length: int, *, mean: bool) -> Iterator[tuple[str, Reduce]]:
                 f"a mean is divided by the padded element count {padded}, not by {length}",
                 partial(_scaled, length / padded),
             )
+    for kind in NARROW:
+        yield f"the terms of a sum over the reduced axis are rounded to {kind}", partial(_of_narrow, DTYPES[kind].numpy)
     for kind in NARROW if length <= LONGEST else ():
         text = f"a sum over the reduced axis is rounded to {kind} at every step"
         for of_terms in (F, DTYPES[kind].numpy):
@@ -163,6 +168,14 @@ def _sums(length: int, *, mean: bool) -> Iterator[tuple[str, Reduce]]:
 
 def _of_terms(kept: slice, p: Array, axis: int) -> Array:
     return row_sum(p[..., kept], axis)
+
+
+def _with_terms(twice: slice, p: Array, axis: int) -> Array:
+    return np.asarray(row_sum(p, axis) + row_sum(p[..., twice], axis))
+
+
+def _of_narrow(kind: Any, p: Array, axis: int) -> Array:
+    return row_sum(p.astype(kind).astype(F), axis)
 
 
 def _scaled(times: float, p: Array, axis: int) -> Array:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,21 +22,23 @@ from ..model.call import Array
 from ..model.classes import grouped
 from ..record.reader import Record
 from ..record.types import CaseRecord, CaseStatus, Group
-from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
+from ..reporting.clusters import DTYPE, shared_text, simplest
 from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import CLEAR, FULL, Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, common_limit, facts_of, shared_value
-from .scaled import BY_A_FACTOR, agreed
-from .simulations import AS_IF, EITHER, OR, READ_AS
+from .scaled import BY_A_FACTOR, agreed, shared_cause
+from .simulations import READ_AS
 from .where import Where, words_of
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
 OFTEN = 0.05  # share of an operator's failures that a cause must explain to get its own group
 SHARE = 0.2  # share of a group's failures that must have its cause, if nearly all others have none
+ROUNDED = "rounded to"
+GENERAL = ("intermediate results are rounded", "errors as of intermediate")  # said of few elements: no other cause
 WORSE = 3.0  # most exceptions of a common condition, relative to the groups' own conditions
 
 
@@ -101,14 +102,15 @@ class Part:
         (most, count), (_, next_count) = [*Counter(map(key_of, texts)).most_common(2), ("", 0), ("", 0)][:2]
         if count == next_count:
             return []
-        few = max(2.0, SHARE * len(self.cases)) if count >= CLEAR * len(texts) else math.inf
+        others = sum(key_of(cause) != most and not (ROUNDED in most and cause.startswith(GENERAL)) for cause in texts)
+        few = max(2.0, SHARE * len(self.cases)) if count >= CLEAR * (count + others) else math.inf
         least = min(few, len(self.cases) / 2)
         return [cause for cause in texts if key_of(cause) == most] if count >= least else []
 
     @cached_property
     def cause(self) -> str:
         """The most common cause as one sentence; "" if there is none."""
-        return _shared_cause(self.causes)
+        return shared_cause(self.causes)
 
     @cached_property
     def rule(self) -> str:
@@ -334,31 +336,6 @@ def group_of(part: Part, record: Record) -> Group:
         shrink="" if smallest.is_void or smallest.status in ("notrun", "xpass") else _shrink_command(smallest, record),
         apart=inexact_limits(where),
     )  # fmt: skip
-
-
-_A_FACTOR = re.compile(r"all wrong by the factor (\S+)")
-
-
-def _shared_cause(causes: Sequence[str]) -> str:
-    """Return one sentence for the causes of a group: with a figure that all share, and every dtype in its place."""
-    if not causes:
-        return ""
-    factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
-    if len(factors) > 1:
-        return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
-    read = [cause.partition(BY_A_FACTOR)[2] or cause for cause in causes]
-    if all(cause.startswith("the attribute") and READ_AS in cause for cause in read) and set(read) & set(causes):
-        name, _, values = read[0].partition(READ_AS)
-        common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in read)]
-        if common:
-            return f"{name}{READ_AS}{OR.join(common)}"
-    if all(AS_IF in cause for cause in causes):  # one bug: only an operand that every failure allows
-        pairs = [cause.split(AS_IF, 1) for cause in causes]
-        common = [name for name in pairs[0][0].split(EITHER) if all(name in of.split(EITHER) for of, _ in pairs)]
-        causes = [f"{EITHER.join(common)}{AS_IF}{reading}" for _, reading in pairs] if common else causes
-    places = zip(*map(DTYPE.findall, causes), strict=False)
-    types = iter([" or ".join(dtype_order(place)) for place in places])
-    return DTYPE.sub(lambda own: next(types, own[0]), shared_text(causes))
 
 
 def _shrink_command(case: CaseRecord, record: Record) -> str:

@@ -452,6 +452,13 @@ def test_a_cause_that_few_of_the_failures_have_is_not_that_of_their_group(few: i
     assert grouped([*failing, *passing]).groups[0].cause == told
 
 
+def test_a_rounding_in_general_is_no_other_cause_than_a_certain_one() -> None:
+    sums, steps = "the terms of a sum over the reduced axis are rounded to {}", "intermediate results are rounded to {}"
+    errors = "errors as of intermediate results rounded to {}, or of an approximation of as few digits"
+    causes = [(sums, steps, errors, sums, "")[number % 5].format("float16") for number in range(20)]
+    assert grouped([of_cause(n, cause) for n, cause in enumerate(causes)]).groups[0].cause == causes[0]
+
+
 def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
     """Views of one operand: if strides of its rank say no more, the cause has no figures."""
     whole = "output is read as if it were contiguous: its strides are ignored"

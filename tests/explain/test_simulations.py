@@ -65,6 +65,8 @@ def test_a_wrong_sum_over_the_reduced_axis_is_named():
     for total, text in (
         (lambda p: p[:, :16].sum(1), LOST),
         (lambda p: p[:, 1:].sum(1), "the first of 20 terms of a sum over the reduced axis is lost"),
+        (lambda p: p.sum(1) + p[:, 4:16].sum(1),
+         "terms of a sum over the reduced axis take part twice: the last 16 of 20 terms are a block"),
         (lambda p: p.sum(1) * 20 / 19, "a mean is divided by one less than the element count 20"),
         (lambda p: p.sum(1) * 20, "a mean is not divided by the element count 20"),
         (lambda p: p.sum(1) * 20 / 64, "a mean is divided by the padded element count 64, not by 20"),
@@ -116,6 +118,8 @@ def test_a_wrong_sum_of_a_softmax_is_named():
         (e / e[:, :16].sum(1, keepdims=True), LOST),
         (zeros[:, :20] / zeros.sum(1, keepdims=True),
          "zeros behind each row take part in a reduction: 4 behind 20 elements"),
+        (e / e.astype(np.float16).astype(np.float32).sum(1, keepdims=True),
+         "the terms of a sum over the reduced axis are rounded to float16"),
         (e / narrow[:, None].astype(np.float32), "a sum over the reduced axis is rounded to float16 at every step"),
         (e / (e.sum(1, keepdims=True) + RNG.normal(0, 1e-3, (6, 1))), ""),  # of no cause that is known
     ):  # fmt: skip

@@ -132,6 +132,8 @@ SENTENCES: tuple[str, ...] = (
     "a mean is divided by one less than the element count {right}",
     "a mean is not divided by the element count {right}",
     "a mean is divided by the padded element count {count}, not by {right}",
+    "terms of a sum over the reduced axis take part twice: the last {count} of {all} terms are a block",
+    "the terms of a sum over the reduced axis are rounded to {type}",
     "a sum over the reduced axis is rounded to {type} at every step",
     "zeros behind each row take part in a reduction: {count} behind {right} elements",
     "elements of the next row take part in a reduction: {count} behind {right} elements",
