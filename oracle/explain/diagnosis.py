@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from ..defects.one_change.layouts import offset_of
 from ..model.dtypes import FORMATS, find
+from ..numerics.expressions import CHOOSING
 from ..numerics.floats.rounding import round_to
-from ..numerics.orders.formula import is_elementwise
+from ..numerics.traversal import walk
 from ..operators import OPERATORS
 from ..standards.base import ulps
 from .comparisons import boundary_comparison
@@ -270,9 +272,11 @@ def _errors_below(findings: Findings, limit: float) -> bool:
 
 
 def _clamp(findings: Findings) -> Iterator[str]:
-    """Claim that a divisor is clamped wrongly: some elements are wrong by one large factor, others by less."""
-    if findings.call is not None and not is_elementwise(OPERATORS[findings.call.op].computes):
-        return  # no element is divided by a value that an operand makes small
+    """Claim that a divisor is clamped wrongly: some elements are wrong by one large factor, others by less. Elsewhere
+    than in a formula of elements with a maximum or minimum, that has other causes."""
+    found = None if findings.call is None else computation(findings, LARGEST)
+    if findings.call is not None and not (found and any(n.op in CHOOSING for g in found.graphs for n in walk(g))):
+        return
     g, a = findings.golden[findings.bad].astype(np.float64), findings.actual[findings.bad].astype(np.float64)
     if g.size < 4 or findings.bad.all() or not (np.isfinite(g) & np.isfinite(a) & (g != 0) & (a / g > 0)).all():
         return
@@ -352,7 +356,7 @@ def _is_box(findings: Findings) -> bool:
 def _may_be_of_operands(findings: Findings) -> bool:
     """Return whether operands may cause a pattern: by their values, which the right results show as well, or by a wrong
     reading of a view."""
-    if is_of_values(findings.golden, findings.bad):
+    if is_of_values(findings.golden, findings.bad) or _are_of_pairs(findings):
         return True
     arrays = findings.inputs.values()
     if any(not array.flags.c_contiguous or is_of_values(array, findings.bad) for array in arrays):
@@ -360,6 +364,20 @@ def _may_be_of_operands(findings: Findings) -> bool:
     found = computation(findings, LARGEST)  # its operands are parts: the gate of Glu
     parts = () if found is None else found.operands.values()
     return any(isinstance(part, np.ndarray) and is_of_values(part, findings.bad) for part in parts)
+
+
+def _are_of_pairs(findings: Findings) -> bool:
+    """Return whether few pairs of values of two operands are wrong, and wrong wherever they stand: values that repeat
+    in cycles look like lanes."""
+    bad = findings.bad
+    given = [v for v in findings.inputs.values() if spreads(v.shape, bad.shape) and v.dtype.kind != "c"]
+    for pair in combinations(given, 2):
+        rows = np.stack([np.broadcast_to(v, bad.shape).astype(np.float64).reshape(-1) for v in pair], axis=1)
+        numbers = np.unique(rows, axis=0, return_inverse=True)[1].reshape(bad.shape)
+        wrong = np.unique(numbers[bad])
+        if 2 * wrong.size <= np.count_nonzero(bad) and not np.isin(numbers[~bad], wrong).any():
+            return True
+    return False
 
 
 def _is_share(places: str) -> bool:

@@ -243,6 +243,22 @@ def test_nan_in_a_tail_comes_of_no_arithmetic_unless_an_operand_differs_there():
     assert told_of(call, output=lambda golden: some(golden, tail, np.nan)) == ""
 
 
+def test_a_formula_without_a_limit_has_no_wrong_clamp():
+    """(self - target) * beta for a division by it: many elements are wrong by one factor."""
+    call = call_of("aclnnSmoothL1LossBackward", (6, 16), attrs={"beta": 0.25})
+    d = call.inputs["self"] - call.inputs["target"]
+    made = np.where(abs(d) < 0.25, d * np.float32(0.25), np.sign(d)) * call.inputs["gradOut"]
+    assert "clamp" not in told_of(call, output=lambda golden: made)
+
+
+def test_values_that_repeat_in_cycles_look_like_a_lost_share_and_are_none():
+    """A NaN where self is 0.5 and target is 2: at every sixth element."""
+    self, target = (np.resize(np.float32(values), (6, 16)) for values in ([0.5, 1], [0.5, 2, 3]))
+    call = call_of("aclnnMseLossBackward", (6, 16), self=self, target=target)
+    text = told_of(call, output=lambda golden: np.where((self == 0.5) & (target == 2), np.float32(np.nan), golden))
+    assert "a share of the work" not in text
+
+
 @pytest.mark.parametrize("special", [np.nan, np.inf])
 def test_nan_in_whole_rows_is_no_lost_share_where_an_operand_may_have_spread_it(special):
     """A softmax that subtracts the largest value of all rows: one row's NaN is in every row."""
