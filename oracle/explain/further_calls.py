@@ -61,9 +61,9 @@ class GroupExplorer:
         sizes = {case.id: case.elements or 0 for case in part.cases}
         few = sorted((name for name, size in sizes.items() if 0 < size <= MOST), key=lambda name: -sizes[name])[:TRIED]
         again = [case for name in few if (case := self.case_of(name)) is not None]
-        steps = Counter(step for case in again if time.monotonic() < self.until and (step := self.step_of(case)))
-        (step, count), *_ = steps.most_common(1) or [("", 0)]
-        return Step(step, count, len(again)) if 2 * count > len(again) else None
+        told = [self.step_of(case) for case in again if time.monotonic() < self.until]  # fewer, if time runs out
+        (step, count), *_ = Counter(filter(None, told)).most_common(1) or [("", 0)]
+        return Step(step, count, len(told)) if 2 * count > len(told) else None
 
     def _tried(self, part: Part, most: int, share: int) -> Part:
         """Return a part with the condition that its failures, the passing cases and their neighbours show.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load, select
 from oracle.explain.conditions import conditions, contrast, measured, roundest, sentence
 from oracle.explain.facts import Tensor, facts_of
-from oracle.explain.further_calls import describes
+from oracle.explain.further_calls import GroupExplorer, describes
 from oracle.explain.groups import Step, merged, parts
 from oracle.explain.simulations import with_operands
 from oracle.explain.where import Where, words_of
@@ -457,6 +458,21 @@ def test_a_rounding_in_general_is_no_other_cause_than_a_certain_one() -> None:
     errors = "errors as of intermediate results rounded to {}, or of an approximation of as few digits"
     causes = [(sums, steps, errors, sums, "")[number % 5].format("float16") for number in range(20)]
     assert grouped([of_cause(n, cause) for n, cause in enumerate(causes)]).groups[0].cause == causes[0]
+
+
+def test_a_step_that_is_found_before_the_time_ends_is_told_of_the_failures_that_were_tried() -> None:
+    """On a slow machine the time ends after one failure of five; it counted as one of five."""
+    record = grouped([case(number, True, "float32", (64, 3)) for number in range(5)])
+    failing = load(default_dir() / "softmax_backward.yaml")[0]
+    soc, run = "ascend910b", record.cases[0]
+    explorer = GroupExplorer(lambda _: failing, lambda _: run, lambda _: slow(), soc, "", 0, math.inf)
+
+    def slow() -> str:
+        explorer.until = 0.0
+        return "a step of the formula is wrong: 1 becomes 2"
+
+    (group,) = explorer.groups(record)
+    assert (group.cause, group.explained, group.tried) == ("a step of the formula is wrong: 1 becomes 2", 1, 1)
 
 
 def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
