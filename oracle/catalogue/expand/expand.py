@@ -7,12 +7,13 @@ from dataclasses import replace
 from itertools import islice, product
 
 from ...model import errors
+from ...model.aclnn import platform
 from ...model.errors import OracleError, unknown
 from ...numerics.orders.reducing import reduces
 from ...operators import OPERATORS
 from ...operators.answers.registry import unknown_operator
 from ...operators.definition.operator import Operator
-from ...operators.definition.page_functions import Failed
+from ...operators.definition.page_functions import SHAPES, Failed, first_refusal
 from ..data.case import HUGE, TIERS, Case
 from ..plan import planning
 from ..plan.statuses import StatusResolver
@@ -25,6 +26,7 @@ from .expander import TOO_MANY, Expander
 
 # Cases by a rule: a design draws shapes, values and formats as the ecosystem standard requires.
 
+_TRIED = ("reduction", "axis", "flag", "number")  # the roles of attributes that do not depend on the call's lengths
 _BY_RULE = "values by a standard's rule, informative or not; `aclnn-oracle coverage --information` measures"
 
 
@@ -232,8 +234,24 @@ def defaults_of(document: Document, operator: Operator) -> Layer:
         raise document.error(str(unknown("input", main, tensors)), ("defaults", "main"))
     if document.data.get("classes"):
         _require_described(document, operator, defaults)
+        _require_accepted(document, operator, defaults)
     plain = {p.name: p.plain for p in operator.attributes}
     return replace(defaults, keys={**defaults.keys, "attrs": {**plain, **defaults.keys.get("attrs", {})}})
+
+
+def _require_accepted(document: Document, operator: Operator, defaults: Layer) -> None:
+    """Raise OracleError for an attribute of ``defaults`` with which the checks refuse every call: class families leave
+    out refused calls."""
+    given = defaults.keys.get("attrs", {})
+    roles = {p.name: p.role for p in operator.attributes}
+    given = {k: v for k, v in given.items() if roles[k] in _TRIED and isinstance(v, (bool, int, float))}
+    targets, shapes = [platform(soc) for soc in operator.documented], (*SHAPES[:-1], (2,) * 8)
+    if not given or first_refusal(operator, {}, targets, shapes)[0]:
+        return
+    reason, _ = first_refusal(operator, given, targets, shapes)
+    if reason:
+        text = f"the checks of {operator.name} refuse every call with these attributes, which `classes` takes"
+        raise document.error(f"{text}: {reason}", ("defaults", "attrs"))
 
 
 def _require_described(document: Document, operator: Operator, defaults: Layer) -> None:

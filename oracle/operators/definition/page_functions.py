@@ -246,7 +246,7 @@ def _try_reductions(op: Operator, reduction: Parameter) -> None:
     """Raise OracleError if the checks refuse every call with one reduction and accept another. Cases are planned only
     for accepted calls; such a page would have cases of one element only, which look the same in every reduction."""
     targets = [platform(soc) for soc in op.documented]
-    refused = {value: _first_refusal(op, {reduction.name: value}, targets) for value in reduction.choices}
+    refused = {value: first_refusal(op, {reduction.name: value}, targets) for value in reduction.choices}
     taken = [value for value, (reason, _) in refused.items() if not reason]
     for value, (reason, shapes) in refused.items():
         if taken and reason:
@@ -388,11 +388,13 @@ def _refuse_lost_values(op: Operator, each: Operator, values: Array, axes: tuple
         )
 
 
-def _first_refusal(op: Operator, given: Mapping[str, Any], targets: Iterable[Platform]) -> tuple[str, str]:
+def first_refusal(
+    op: Operator, given: Mapping[str, Any], targets: Iterable[Platform], shapes: Iterable[Shape] = SHAPES[:-1]
+) -> tuple[str, str]:
     """Return why the checks refuse the first of all calls tried, and the shapes of its outputs; "" if they accept any
-    call."""
+    call. ``given``: attributes that are not the usual ones."""
     first = ("", "")
-    for target, shape in itertools.product(targets, filter(None, SHAPES)):
+    for target, shape in itertools.product(targets, shapes):
         described = op.usual_call(shape, attributes=given)
         reason = _refusal(op, described, target)
         if not reason:

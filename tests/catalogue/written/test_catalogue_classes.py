@@ -80,6 +80,19 @@ def test_a_file_with_class_families_says_the_usual_numbers_of_every_input(tmp_pa
         load(path)
 
 
+def test_attributes_with_which_every_call_is_refused_are_no_usual_ones(tmp_path: Path) -> None:
+    """The families would leave out these calls in silence."""
+    path = tmp_path / "c.yaml"
+    text = "aclnn_oracle: 1\noperator: aclnnMseLoss\nclasses: {only: [tiny]}\ndefaults:\n  attrs: {reduction: %s}\n"
+    text += "  inputs: {self: normal 0 1, target: normal 0 1}\nfamilies: {}\n"
+    path.write_text(text % 2)
+    assert load(path)
+    path.write_text(text % 3)
+    message = r"c\.yaml:5: the checks of aclnnMseLoss refuse every call with these .*: reduction is 3; it must be"
+    with pytest.raises(OracleError, match=message):
+        load(path)
+
+
 def test_a_family_with_a_why_replaces_the_class_family_and_one_without_changes_its_keys(tmp_path: Path) -> None:
     own = "classes: {only: [tiny]}\nfamilies: {tiny: {why: another reason, dtype: float32, shape: [[3]]}}\n"
     assert [case.id for case in loaded(tmp_path, own)] == ["sigmoid_backward/tiny[float32-3]"]
