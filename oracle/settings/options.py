@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..model.aclnn import DEFAULT_SOC
+from ..model.aclnn import DEFAULT_SOC, platform
 from ..model.errors import OracleError, unknown
 
 if TYPE_CHECKING:
@@ -276,5 +276,10 @@ def _options(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
         if not fits or isinstance(value, list) != (option.kind == "append"):
             raise OracleError(f"{path}: [tool.{TABLE}] {name}: must be {wanted}, not {value!r}")
         texts = [str(path.parent / str(each)) if name in _PATHS else str(each) for each in many]
+        if name == "soc":  # the commands that take it from here name no file
+            try:
+                platform(texts[0])
+            except OracleError as error:
+                raise OracleError(f"{path}: [tool.{TABLE}] soc: {error}") from None
         result[option.dest] = value if option.kind == "flag" else texts if option.kind == "append" else texts[0]
     return result

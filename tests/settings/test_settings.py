@@ -184,3 +184,10 @@ def test_a_command_takes_the_soc_that_it_names_else_its_project_s(tmp_path, monk
     assert soc_of(None) == "ascend910b"
     (tmp_path / "pyproject.toml").write_text(OF_A_PROJECT)
     assert (soc_of(None), soc_of("ascend950")) == ("ascend910", "ascend950")
+
+
+def test_an_unknown_soc_of_a_project_is_told_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(OF_A_PROJECT.replace("ascend910", "ascend95"))
+    with pytest.raises(OracleError, match=r"pyproject\.toml: \[tool\.aclnn_oracle\] soc: unknown SoC 'ascend95'"):
+        soc_of(None)
