@@ -268,6 +268,17 @@ def test_bad_input_is_one_message_and_status_2(here, capsys, words, message):
     assert not list(here.iterdir())
 
 
+def test_a_new_operator_that_a_full_disk_cuts_short_leaves_no_file(here, capsys, monkeypatch):
+    def full(path: Path, text: str, encoding: str) -> None:
+        path.write_bytes(b"")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert cli.main(["new-operator", "aclnnMyThing"]) == 2
+    assert "cannot be written: No space left on device" in capsys.readouterr().err
+    assert not list(here.iterdir())
+
+
 @pytest.mark.parametrize("words", [[], ["walk"], ["replay"], ["replay", CASE, "--frobnicate"]])
 def test_a_wrong_command_line_shows_its_usage(words, capsys):
     with pytest.raises(SystemExit) as exit_:

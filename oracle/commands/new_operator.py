@@ -54,8 +54,13 @@ def main(args: argparse.Namespace) -> int:
             raise OracleError(f"{file} is there already; nothing was written")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for file, text in files.items():
-            file.write_text(text.replace("aclnnNAME", name).replace("SLUG", slug), encoding="utf-8")
+        try:
+            for file, text in files.items():
+                file.write_text(text.replace("aclnnNAME", name).replace("SLUG", slug), encoding="utf-8")
+        except OSError:  # a full disk: the next try must not find half of a file
+            for file in files:
+                file.unlink(missing_ok=True)
+            raise
     print("\n".join(f"wrote {file}" for file in files))
     where = "" if folder == Path() else f"cd {folder} && "
     print(f"try: {where}aclnn-oracle run --operator {slug}:OPERATOR")
