@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,18 +233,16 @@ class StrictBound:
     def _sign_of_infinity_unspecified(self, where: Array) -> Array:
         """Return, for some elements, whether right kernels can answer infinities of either sign, or NaN. This happens
         if an infinite factor multiplies a value that is closer to zero than its own error."""
-        few = index_arrays(self.operands, where)
-        names = [n for n, v in few.items() if isinstance(v, np.ndarray) and is_linear(self.graphs.value, n)]
-        infinite = [np.isinf(few[n]) for n in names]
-        if not any_true(np.any(infinite, axis=0)):
-            return np.zeros(np.count_nonzero(where), bool)
-        ones = {n: np.where(inf, np.copysign(1.0, few[n]), few[n]) for n, inf in zip(names, infinite, strict=True)}
+        few, shape = index_arrays(self.operands, where), (int(np.count_nonzero(where)),)
+        infinite = {n: np.isinf(v) for n, v in few.items() if is_linear(self.graphs.value, n)}
+        if not any(map(any_true, infinite.values())):
+            return np.zeros(shape, bool)
+        ones = {n: np.where(inf, np.copysign(1.0, few[n]), few[n])[()] for n, inf in infinite.items()}
         few_bounds = replace(self, operands={**few, **ones}, narrow={})
-        results = program(self.graphs.value, few_bounds.running)(few_bounds.operands, ones[names[0]].shape)
-        value, running = map(np.asarray, results)
+        value, running = map(np.asarray, program(self.graphs.value, few_bounds.running)(few_bounds.operands, shape))
         size = np.abs(value)
         near = size <= few_bounds.lost(value, running)
-        return np.asarray(near & (size >= FORMATS["float32"].tiny) & np.any(infinite, axis=0))
+        return np.asarray(near & (size >= FORMATS["float32"].tiny) & reduce(np.logical_or, infinite.values()))
 
     def _ties(self, value: Array, formats: Sequence[FloatFormat]) -> Array | None:
         """Return where the value is halfway between two numbers of a 16-bit type and every order is exact on its chosen

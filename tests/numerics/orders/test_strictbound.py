@@ -104,6 +104,13 @@ def test_an_infinite_gradient_is_unspecified_where_the_sign_of_its_factor_is(nam
     assert (size > 2 * lost).any()
 
 
+def test_an_infinite_scalar_is_unspecified_where_the_sign_of_its_factor_is():
+    """e^-6e-8 - 1 is 0 in a kernel that is half an ULP off, and 0 times infinity is NaN."""
+    x = np.array([-0.6, -2e7], np.float32)
+    known = reference(call_of("aclnnElu", "ascend910b", self=x, alpha=1.0, scale=np.inf, inputScale=1e-7))
+    assert known.unspecified.tolist() == [True, False]
+
+
 @pytest.mark.parametrize("soc", ["ascend910b", "ascend950"])
 def test_an_infinite_factor_of_zero_is_nan_in_every_order(soc):
     """An exact zero, or a value that is zero in every order, gets no sign from any rounding."""
