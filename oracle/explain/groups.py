@@ -20,6 +20,7 @@ import numpy as np
 
 from ..model.call import Array
 from ..model.classes import grouped
+from ..operators import OPERATORS
 from ..record.reader import Record
 from ..record.types import CaseRecord, CaseStatus, Group
 from ..reporting.clusters import DTYPE, shared_text, simplest
@@ -105,7 +106,24 @@ class Part:
         others = sum(key_of(cause) != most and not (ROUNDED in most and cause.startswith(GENERAL)) for cause in texts)
         few = max(2.0, SHARE * len(self.cases)) if count >= CLEAR * (count + others) else math.inf
         least = min(few, len(self.cases) / 2)
-        return [cause for cause in texts if key_of(cause) == most] if count >= least else []
+        result = [cause for cause in texts if key_of(cause) == most] if count >= least else []
+        return [] if result and 2 * self._passing_with(result[0]) >= len(result) else result
+
+    def _passing_with(self, cause: str) -> int:
+        """Return how many passing cases contradict a cause: under the group's condition, they have more than one
+        element, and the reduction that the device is said to misread."""
+        reduction = OPERATORS[self.cases[0].op].reduction if self.cases[0].op in OPERATORS else None
+        if reduction is None or f"the attribute {reduction.name} {READ_AS}" not in cause or len(self.populations) > 1:
+            return 0
+        population, conditions = self.populations[0], () if self.where is None else self.where.conditions
+        misread = {case.attrs.get(reduction.name) for case in self.cases}
+        return sum(
+            case.status == "pass"
+            and (case.elements or 0) > 1
+            and case.attrs.get(reduction.name) in misread
+            and all(condition.holds(facts) for condition in conditions)
+            for case, facts in zip(population.cases, population.facts, strict=True)
+        )
 
     @cached_property
     def cause(self) -> str:

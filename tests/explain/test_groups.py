@@ -475,6 +475,16 @@ def test_a_step_that_is_found_before_the_time_ends_is_told_of_the_failures_that_
     assert (group.cause, group.explained, group.tried) == ("a step of the formula is wrong: 1 becomes 2", 1, 1)
 
 
+@pytest.mark.parametrize(("passing", "told"), [(20, ""), (2, "the attribute reduction is read as 2")])
+def test_a_reduction_with_which_other_cases_pass_is_not_misread(passing: int, told: str) -> None:
+    """A divisor that is clamped at 1 gives the results of no division, if it is less."""
+    cause = "the attribute reduction is read as 2"
+    made = [of_cause(n, cause if n < 6 else "") for n in range(6 + passing)]
+    cases = [replace(each, op="aclnnMseLossBackward", attrs={"reduction": 1}, status="fail" if n < 6 else "pass")
+             for n, each in enumerate(made)]  # fmt: skip
+    assert grouped(cases).groups[0].cause == told
+
+
 def test_causes_of_one_bug_in_two_forms_are_told_by_the_more_frequent_one() -> None:
     """Views of one operand: if strides of its rank say no more, the cause has no figures."""
     whole = "output is read as if it were contiguous: its strides are ignored"
