@@ -46,7 +46,7 @@ OTHERWISE = "the same call gives other results when it is run again: a race, or 
 ALONE = "the case passes alone, in a process of its own: state across calls, or a race"
 OF_STATE = "the smallest case passes alone, in a process of its own: state across calls, or a race"
 STALE = "elements that are to be 0 are not written: the output's old content stands there"
-REPEATS = 3  # a race that fails every second time looks like old content once in 256
+REPEATS = 5  # a race that fails every second time looks like old content once in 4096
 MOST = 3  # failures of a run that are tried in their own process: each may cost a start of the device
 
 
