@@ -200,7 +200,9 @@ class Cann:
             libraries, declaration = [self._objects], abi.OBJECTS[name]
         else:
             if self.emulated and not any(hasattr(library, name) for library in self._loaded(custom_libraries())):
-                add_missing([_operator_of(name)], self.toolkit.root)
+                op = operator(_operator_of(name))
+                if op.is_built_in or not self.home(name):
+                    add_missing([op.name], self.toolkit.root)
             libraries, declaration = self.operator_libraries(), _declaration(name)
         looked, first_phase = [], f"{name}GetWorkspaceSize"
         for library in libraries:
