@@ -41,9 +41,9 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "layout": ("read as if", "written as if", "strides", "wrong places", "take part"),
     "outside": ("is overwritten",),
     "lost": ("not written", "is lost", "nothing at all is written"),
-    "index": ("ignored",),
     "type": ("bits taken for",),
-    "factor": ("factor", "element count"),
+    "factor": ("factor", "element count"),  # before the index: a divisor may count the samples that are not ignored
+    "index": ("ignored",),
     "attribute": ("the attribute",),
     "optional": ("absent",),
     "sign": ("sign",),

@@ -301,6 +301,7 @@ def test_a_mean_of_a_loss_by_another_sum_than_that_of_its_weights_is_told(diviso
     text = told_of(call, output=lambda golden: np.float32(golden * 6.5 / divisor))
     assert text.startswith(f"the mean is divided by {divisor} ({what}")
     assert ", not by 6.5" in text
+    assert family_of(text) == "factor", "whatever the divisor counts"
 
 
 @pytest.mark.parametrize(("ignored", "read", "words"), [(2**32 + 3, 3, "itself cut to int32"), (3, -100, "-100")])
