@@ -194,7 +194,7 @@ ARGUMENTS: dict[str, dict[str, Why]] = {
     },
     "elu": {
         **_each("num/*/{}half away", KINDS, (OTHER_BRANCH, BEFORE_950)),
-        "formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": BOTH_WAYS,
+        "formula/*/950: 0.1 -> 0.01 in (abs((x * i)) < 0.1)": (BOTH_WAYS, BEFORE_950),
     },
     "fast_gelu_backward": {"mask/*/((((1 / (exp((self * -1.702)) + 1)) - 1) * (self * -1.702)) + 1)": NO_ZERO},
     "gelu_backward": {f"mask/*/(1 + ((self * {GELU_SLOPE}) * (1 - {GELU_SIGMOID})))": NO_ZERO},
