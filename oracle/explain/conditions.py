@@ -312,6 +312,7 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[SearchR
     wrong, right = rows[:, bad].astype(np.float32), rows[:, ~bad].astype(np.float32)
     failures, passes = wrong.shape[1], right.shape[1]
     nothing = float(_coded(np.array([0.0]), np.array([0.0]), failures, passes)[0])
+    share = max(LEAST_PRECISION, failures / (failures + passes))  # a condition with less says which cases pass
     met: dict[tuple[int, ...], SearchResult] = {}
     beam: list[tuple[int, ...]] = [()]
     for _ in range(LONGEST):
@@ -326,7 +327,6 @@ def _search(known: Sequence[Condition], rows: Array, bad: Array) -> list[SearchR
                 bits[~np.isin(subjects, values)] = np.inf
             for k in np.argpartition(bits, min(BEAM, len(bits) - 1))[:BEAM]:
                 if failed[k] and np.isfinite(bits[k]):
-                    share = max(LEAST_PRECISION, failures / (failures + passes))  # with less, it says which cases pass
                     enough = failed[k] >= max(FEWEST, share * (failed[k] + passed[k]))
                     key = tuple(sorted((*chosen, int(k))))
                     result.setdefault(key, SearchResult(key, float(bits[k]), bool(enough and bits[k] < nothing)))

@@ -16,7 +16,7 @@ from ..exact.rationals import Irrational, Undefined, rational
 from ..expressions import LENGTH, TOTAL, ZERO, Expression, symbol
 from ..floats.blocks import Index
 from ..floats.rounding import FLOAT64, widen
-from ..programs import program
+from ..programs import program, shape_of
 from ..traversal import Stage, is_irrational_step, is_rational, names_of, substitute, walk
 from .stages import Stages
 from .sums import TERMS, expanded
@@ -85,10 +85,10 @@ class ExactRow:
         steps: list[float] = []
         for start in range(0, self.rows.length, TERMS):
             some = {name: widen(v[start : start + TERMS]) for name, v in self.columns.items()}
-            terms = rationals.evaluate(stage.terms, some)
-            if np.any(terms.inexact) or np.any(terms.den != 1.0):
+            more = exact_sum(stage.terms, some, steps)
+            if more is None:
                 return None
-            steps = expanded([*steps, *np.broadcast_to(terms.num, next(iter(some.values())).shape).tolist()])
+            steps = more
         return steps
 
     def _rational_terms(self, stage: Stage, known: Mapping[str, mpq]) -> list[mpq]:
@@ -172,6 +172,14 @@ def parts_of(value: mpq) -> list[float] | None:
         parts.append(float(value))
         value -= mpq(parts[-1])
     return parts
+
+
+def exact_sum(terms: Expression, operands: Mapping[str, Any], steps: list[float]) -> list[float] | None:
+    """Return float64 numbers with the sum of some steps and of all terms; None if float64 rounds a term."""
+    values = rationals.evaluate(terms, operands)
+    if np.any(values.inexact) or np.any(values.den != 1.0):
+        return None
+    return expanded([*steps, *np.broadcast_to(values.num, shape_of(operands)).ravel().tolist()])
 
 
 def _sum_of(name: str, parts: int) -> Expression:

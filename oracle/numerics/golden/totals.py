@@ -19,7 +19,7 @@ from ...model.dtypes import dtype_of
 from .. import double_double
 from ..bounds import additions
 from ..bounds.building import SECOND_ORDER
-from ..exact import enclosures, rationals
+from ..exact import enclosures
 from ..expressions import TOTAL, Expression
 from ..floats.blocks import block_size, blocks
 from ..floats.rounding import FLOAT64, SURE, Arithmetic
@@ -29,7 +29,7 @@ from ..programs import Operands, index_arrays, map_arrays, shape_of
 from ..proof import U
 from ..sink import Sink
 from . import reductions
-from .exact_rows import ExactRow, parts_of
+from .exact_rows import ExactRow, exact_sum, parts_of
 from .row_bounds import RowBound
 from .stages import RowTotals, Stages, pair_sum
 from .sums import AGAIN, RUN, TERMS, as_rows, expanded, run_sum
@@ -155,10 +155,9 @@ class AllRows(RowTotals):
             inner = rows.loaded((Ellipsis,))
             if not all(np.isfinite(v).all() for v in inner.values()):
                 return None
-            values = rationals.evaluate(rational, inner)
-            if np.any(values.inexact) or np.any(values.den != 1.0):
+            if (more := exact_sum(rational, inner, result)) is None:
                 return None
-            result = expanded([*result, *np.broadcast_to(values.num, (*rows.lead, 1)).ravel().tolist()])
+            result = more
         return result
 
     @_once
