@@ -104,10 +104,17 @@ class Backend:
         return sent(array, lambda memory: from_numpy(memory).to(self.target), torch.as_strided)
 
 
+class _Arguments(dict[str, Any]):
+    """The tensors and attributes of a call, as a page's function of aten takes them by name."""
+
+    def __missing__(self, name: str) -> Any:
+        raise LookupError(f"the function in aten= asks for {name!r}; it can have {', '.join(self)}")
+
+
 def called(function: Function, op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Any]:
     """Call aten with an aclnn operator's tensors and attributes; return its results."""
     assert op.aten is not None
-    arguments = dict(tensors)
+    arguments = _Arguments(tensors)
     for name in op.aten.expanded:
         arguments[name] = None if arguments[name] is None else arguments[name].expand(arguments[op.main].shape)
     for name in op.names("attr"):

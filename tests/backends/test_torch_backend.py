@@ -119,6 +119,12 @@ def test_a_function_of_aten_that_is_not_there_is_a_skip_that_says_why(blended, m
     assert (record.status, reason in record.reason) == ("skip", True), record.reason
 
 
+def test_a_function_that_asks_for_another_name_is_told_the_names_of_the_call(blended, monkeypatch):
+    record = ran(blended, monkeypatch, Aten(lambda aten, t: t["gradOut"]))
+    assert record.status == "error"
+    assert "'gradOut'; it can have gradient, input, " in record.reason
+
+
 @pytest.mark.parametrize("scale", [None, 0.25])
 def test_attributes_reach_aten_by_name_and_a_null_scalar_is_its_usual_value(blended, monkeypatch, scale):
     def call(aten, t):
