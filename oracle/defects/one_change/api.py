@@ -104,22 +104,45 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
-        return "" if _refuses_alone(name, _of_any_rank(op, soc)) else OF_RANKS
+        return "" if _refuses_alone(name, _refused_ranks(op, soc)) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
-    return REPEATED if about and not _refuses_alone(name, _of_any_dtype(op, about[0], soc)) else ""
+    return REPEATED if about and not _refuses_alone(name, _refused_dtypes(op, about[0], soc)) else ""
 
 
-def _refuses_alone(check: str, calls: Iterable[Call]) -> bool:
-    """Return whether only this check refuses one of the calls. Without it, a later check may read a missing axis."""
-    lacking = without(partial(ne, check))
-    for call in calls:
-        try:
-            code = lacking(call).code
-        except IndexError:
-            return True
-        if code != validate(call).code:
-            return True
-    return False
+Refusal = tuple[str, int, int | None]  # the check that refuses, its code, and the code without it
+
+
+def _refuses_alone(check: str, refusals: Iterable[Refusal]) -> bool:
+    """Return whether there is a call whose status is another without this check."""
+    return any(name == check and code != without_it for name, code, without_it in refusals)
+
+
+def _refusals(calls: Iterable[Call]) -> frozenset[Refusal]:
+    return frozenset(refusal for call in calls if (refusal := _refusal(call)) is not None)
+
+
+def _refusal(call: Call) -> Refusal | None:
+    """Return how a call is refused; None if it is not. Without the check, a later one may read a missing axis: then
+    there is no code."""
+    decided = ((check.name, check.status) for check in checks_of(call) if check.status is not None)
+    name, status = next(decided, ("", SUCCESS))
+    if status.ok:
+        return None
+    try:
+        without_it = next((later.code for other, later in decided if other != name), SUCCESS.code)
+    except IndexError:
+        without_it = None
+    return name, status.code, without_it
+
+
+@cache
+def _refused_ranks(op: Operator, soc: str) -> frozenset[Refusal]:
+    return _refusals(_of_any_rank(op, soc))
+
+
+@cache
+def _refused_dtypes(op: Operator, about: tuple[str, ...], soc: str) -> frozenset[Refusal]:
+    return _refusals(_of_any_dtype(op, about, soc))
 
 
 def _of_any_rank(op: Operator, soc: str) -> Iterator[Call]:
