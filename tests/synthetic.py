@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from oracle.explain.groups import groups
 from oracle.record.codec import parse_object
 from oracle.record.reader import Record, read
-from oracle.record.types import CaseRecord, RunHeader
+from oracle.record.types import CaseRecord, Detail, RunHeader
 from oracle.record.writer import dumps
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -131,3 +133,26 @@ def catalogue(n: int, *, seed: int = 0) -> list[dict[str, Any]]:
             case(case_id, budget_used=budget, golden_s=golden, duration_s=1.7 * golden + 4e-4, worker=f"gw{i % 2}")
         )
     return result
+
+
+def case_of(number: int, fails: bool, dtype: str, shape: tuple[int, ...], **changes: object) -> CaseRecord:
+    """Return the record of a case of Softmax's gradient."""
+    words = f"{dtype}[{','.join(map(str, shape))}]"
+    made = CaseRecord(
+        f"softmax_backward/made[{number}]", "aclnnSoftmaxBackward", dtype, "fail" if fails else "pass",
+        detail=Detail(rule="standard mixed", bad=1, total=int(np.prod(shape))) if fails else None,
+        elements=int(np.prod(shape)), inputs={"gradOutput": f"{words} normal", "output": f"{words} uniform"},
+        attrs={"dim": -1}, outputs={"out": words},
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Record:
+    """Return the record of 600 such cases of random dtypes and shapes; ``fails`` says which of them fail."""
+    draw = random.Random(seed)
+    cases = []
+    for number in range(600):
+        shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
+        dtype = draw.choice(DTYPES)
+        cases.append(case_of(number, fails(dtype, shape), dtype, shape))
+    return grouped(cases)

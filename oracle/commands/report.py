@@ -9,7 +9,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from ..explain.groups import baseline, baseline_text, explained
+from ..explain.baseline import baseline, baseline_text
+from ..explain.groups import explained
 from ..explain.where import HELP, Where
 from ..model.errors import OracleError
 from ..record.reader import Record, read

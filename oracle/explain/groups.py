@@ -1,4 +1,4 @@
-"""The failures of a run in few groups, and as expectations of the next run.
+"""The failures of a run in few groups.
 
 The failures of an operator are contrasted with its passing cases (:mod:`.conditions`). If one condition does not cover
 them all, smaller sets are contrasted: first the failures with the same cause, then the failures without a
@@ -8,8 +8,8 @@ condition.
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,16 +23,15 @@ from ..model.classes import grouped
 from ..operators import OPERATORS
 from ..record.reader import Record
 from ..record.types import CaseRecord, CaseStatus, Group
-from ..reporting.clusters import DTYPE, shared_text, simplest
+from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
 from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
 from .conditions import CLEAR, FULL, Condition, Contrast, contrast, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, common_limit, facts_of, shared_value
-from .scaled import BY_A_FACTOR, agreed, shared_cause
-from .simulations import READ_AS
-from .where import Where, words_of
+from .scaled import BY_A_FACTOR
+from .simulations import AS_IF, EITHER, OR, READ_AS
 
 ENDED = ("fail", "error", "crash", "timeout")  # the statuses that conditions and expectations can explain
 MOST_GROUPS = 4  # found by conditions, for failures of one operator with the same status and no cause
@@ -278,6 +277,45 @@ def _by_cause(population: Population, chosen: Array) -> list[Array]:
     return [chosen & np.array([c == cause for c in causes], bool) for cause, n in counts.most_common() if n >= least]
 
 
+# ---- the causes of a group in one sentence ---------------------------------------------------------------------------
+
+_A_DIVISOR = re.compile(r"(the mean is divided by \S+ \()(.*)(\), not by .*)")
+
+
+def agreed(causes: Sequence[str]) -> list[str]:
+    """Return causes with the names of a wrong divisor that most of them allow: in one call several counts are equal."""
+    found = {cause: divided for cause in causes if (divided := _A_DIVISOR.fullmatch(cause))}
+    names = Counter(name for cause in causes if cause in found for name in found[cause][2].split(OR))
+    best = [name for name, count in names.items() if count == max(names.values())]
+    common = {c: OR.join(name for name in found[c][2].split(OR) if name in best) for c in found}
+    return [f"{found[c][1]}{common[c]}{found[c][3]}" if common.get(c) else c for c in causes]
+
+
+_A_FACTOR = re.compile(r"all wrong by the factor (\S+)")
+
+
+def shared_cause(causes: Sequence[str]) -> str:
+    """Return one sentence for the causes of a group: with a figure that all share, and every dtype in its place."""
+    if not causes:
+        return ""
+    factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
+    if len(factors) > 1:
+        return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
+    read = [cause.partition(BY_A_FACTOR)[2] or cause for cause in causes]
+    if all(cause.startswith("the attribute") and READ_AS in cause for cause in read) and set(read) & set(causes):
+        name, _, values = read[0].partition(READ_AS)
+        common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in read)]
+        if common:
+            return f"{name}{READ_AS}{OR.join(common)}"
+    if all(AS_IF in cause for cause in causes):  # one bug: only an operand that every failure allows
+        pairs = [cause.split(AS_IF, 1) for cause in causes]
+        common = [name for name in pairs[0][0].split(EITHER) if all(name in of.split(EITHER) for of, _ in pairs)]
+        causes = [f"{EITHER.join(common)}{AS_IF}{reading}" for _, reading in pairs] if common else causes
+    places = zip(*map(DTYPE.findall, causes), strict=False)
+    types = iter([" or ".join(dtype_order(place)) for place in places])
+    return DTYPE.sub(lambda own: next(types, own[0]), shared_text(causes))
+
+
 # ---- over operators --------------------------------------------------------------------------------------------------
 
 
@@ -370,78 +408,3 @@ def inexact_limits(where: Contrast | None) -> str:
     wide = [c for c in where.conditions if c.gap is not None and c.gap[1] - c.gap[0] > 1]
     return "; ".join(f"no case shows where between {c.gap[0]} and {c.gap[1]} {c.subject} begins to matter"
                      for c in wide if c.gap is not None)  # fmt: skip
-
-
-# The failures of a record as expectations: few entries that match all failures and no passing case.
-
-_HEAD = """\
-# Failures of {label}, {started}, as expectations: `aclnn-oracle run --expectations FILE` fails only for new failures.
-# Give every entry its reason. An entry that no longer fails is an xpass: the run then names it.
-"""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """An entry: cases with ids that match the patterns, and that the choice selects, end in a status."""
-
-    patterns: tuple[str, ...]
-    choice: str
-    status: str
-    text: str
-    cases: tuple[str, ...]
-
-
-def baseline(record: Record) -> Iterator[Entry]:
-    """Yield one entry for each group of failures, by its condition if that matches no passing case."""
-    ended = [case for case in record.cases if case.status not in ("skip", "notrun")]
-    for part in parts(record.cases):
-        if part.status in ENDED:
-            yield _entry(part, ended)
-
-
-def _entry(part: Part, ended: Sequence[CaseRecord]) -> Entry:
-    wanted = {case.id for case in part.cases}
-    cause = part.causes[0] if part.causes else part.limit
-    if part.where is not None:
-        choice = words_of(part.where.conditions)
-        slugs = dict.fromkeys(case.id.partition("/")[0] for case in part.cases)
-        where = Where.of(choice)
-        about = {case.id for case in ended if case.id.partition("/")[0] in slugs and where.of_record(case)}
-        if about == wanted:
-            return Entry(tuple(f"{slug}/*" for slug in slugs), choice, part.status, cause, tuple(wanted))
-    return Entry(tuple(_patterns(wanted, ended)), "", part.status, cause, tuple(wanted))
-
-
-def _patterns(wanted: set[str], ended: Iterable[CaseRecord]) -> Iterator[str]:
-    """Yield patterns that match only the wanted ids: a family, a family and dtype, or the id itself."""
-    by_prefix: dict[str, list[str]] = {}
-    for case in ended:
-        family = case.id.partition("[")[0]
-        for prefix in (f"{family}[", f"{family}[{case.dtype}-"):
-            if case.id.startswith(prefix):
-                by_prefix.setdefault(prefix, []).append(case.id)
-    left = set(wanted)
-    for prefix in sorted(by_prefix, key=len):
-        own = set(by_prefix[prefix])
-        if len(own) > 1 and own <= wanted and own & left:
-            yield f"{prefix}*"
-            left -= own
-    yield from sorted(left)
-
-
-def baseline_text(record: Record, entries: Iterable[Entry]) -> str:
-    """Return the text of the expectations file."""
-    head = record.header
-    lines = [_HEAD.format(label=record.label, started=head.started or "no date")]
-    for entry in entries:
-        ids = [json.dumps(pattern, ensure_ascii=False) for pattern in entry.patterns]
-        text = entry.text or "say why"
-        lines.append(f"- id: {ids[0]}" if len(ids) == 1 else "- id:\n" + "\n".join(f"    - {each}" for each in ids))
-        lines += [f"  where: {json.dumps(entry.choice)}"] if entry.choice else []
-        reason, count = json.dumps(f"TODO: {text}", ensure_ascii=False), len(entry.cases)
-        lines += [
-            f"  status: {entry.status}",
-            f"  soc: [{head.soc}]",
-            f"  reason: {reason}  # {count} case{'s' * (count > 1)}",
-        ]
-    return "\n".join(lines) + "\n"

@@ -1,11 +1,9 @@
-"""Results that are wrong by a sign or by one factor, and the sentence of a group of such failures."""
+"""Results that are wrong by a sign or by one factor."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -15,9 +13,8 @@ from ..model.dtypes import FORMATS
 from ..operators import OPERATORS
 from ..operators.definition.parameters import MEAN
 from ..operators.definition.roles import ONE_VALUE, PER_CLASS
-from ..reporting.clusters import DTYPE, dtype_order, shared_text
 from .findings import Findings, near, spreads
-from .simulations import AS_IF, EITHER, OR, READ_AS
+from .simulations import OR
 
 OPPOSITE = 16  # units in the last place within which a number equals another one with the other sign
 ALIKE = 2.0**-6  # the relative spread within which values are treated as one value
@@ -228,42 +225,3 @@ def _counts(call: Call, right: float) -> dict[float, str]:
     for count, what in ways:
         result.setdefault(count, {})[what] = None
     return {count: OR.join(names) for count, names in result.items()}
-
-
-# The causes of a group of failures in one sentence.
-
-_A_DIVISOR = re.compile(r"(the mean is divided by \S+ \()(.*)(\), not by .*)")
-
-
-def agreed(causes: Sequence[str]) -> list[str]:
-    """Return causes with the names of a wrong divisor that most of them allow: in one call several counts are equal."""
-    found = {cause: divided for cause in causes if (divided := _A_DIVISOR.fullmatch(cause))}
-    names = Counter(name for cause in causes if cause in found for name in found[cause][2].split(OR))
-    best = [name for name, count in names.items() if count == max(names.values())]
-    common = {c: OR.join(name for name in found[c][2].split(OR) if name in best) for c in found}
-    return [f"{found[c][1]}{common[c]}{found[c][3]}" if common.get(c) else c for c in causes]
-
-
-_A_FACTOR = re.compile(r"all wrong by the factor (\S+)")
-
-
-def shared_cause(causes: Sequence[str]) -> str:
-    """Return one sentence for the causes of a group: with a figure that all share, and every dtype in its place."""
-    if not causes:
-        return ""
-    factors = {float(result[1]) for cause in causes if (result := _A_FACTOR.fullmatch(cause))}
-    if len(factors) > 1:
-        return f"all wrong by factors from {min(factors):g} to {max(factors):g}"
-    read = [cause.partition(BY_A_FACTOR)[2] or cause for cause in causes]
-    if all(cause.startswith("the attribute") and READ_AS in cause for cause in read) and set(read) & set(causes):
-        name, _, values = read[0].partition(READ_AS)
-        common = [v for v in values.split(OR) if all(v in c.partition(READ_AS)[2].split(OR) for c in read)]
-        if common:
-            return f"{name}{READ_AS}{OR.join(common)}"
-    if all(AS_IF in cause for cause in causes):  # one bug: only an operand that every failure allows
-        pairs = [cause.split(AS_IF, 1) for cause in causes]
-        common = [name for name in pairs[0][0].split(EITHER) if all(name in of.split(EITHER) for of, _ in pairs)]
-        causes = [f"{EITHER.join(common)}{AS_IF}{reading}" for _, reading in pairs] if common else causes
-    places = zip(*map(DTYPE.findall, causes), strict=False)
-    types = iter([" or ".join(dtype_order(place)) for place in places])
-    return DTYPE.sub(lambda own: next(types, own[0]), shared_text(causes))

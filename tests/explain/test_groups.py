@@ -1,10 +1,10 @@
-"""The conditions that separate failing from passing cases, on made-up runs and on kernels with one mistake each."""
+"""Groups of failures, their conditions and causes, on made-up runs and on kernels with one mistake each."""
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +12,16 @@ import numpy as np
 import pytest
 from misbehaving import Makes, Then
 from ordinary import FULL, in_full_alone
-from synthetic import grouped
+from synthetic import case_of, drawn, grouped
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
 from oracle.catalogue import default_dir, load, select
-from oracle.explain.conditions import conditions, contrast, measured, roundest, sentence
-from oracle.explain.facts import Tensor, facts_of
+from oracle.explain.conditions import measured
 from oracle.explain.further_calls import GroupExplorer, describes
 from oracle.explain.groups import Step, merged, parts
 from oracle.explain.simulations import with_operands
-from oracle.explain.where import Where, words_of
 from oracle.model.call import Call
-from oracle.model.classes import IN_ORDER
 from oracle.operators import compute
 from oracle.record.reader import Record
 from oracle.record.types import CaseRecord, Detail, WorstElement
@@ -32,29 +29,6 @@ from oracle.reporting.clusters import shared_text
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
 from oracle.run.terminal import MIDDLE, failures
 from oracle.settings.settings import Settings
-
-TYPES = ("float32", "float16", "bfloat16")
-
-
-def case(number: int, fails: bool, dtype: str, shape: tuple[int, ...], **changes: object) -> CaseRecord:
-    words = f"{dtype}[{','.join(map(str, shape))}]"
-    made = CaseRecord(
-        f"softmax_backward/made[{number}]", "aclnnSoftmaxBackward", dtype, "fail" if fails else "pass",
-        detail=Detail(rule="standard mixed", bad=1, total=int(np.prod(shape))) if fails else None,
-        elements=int(np.prod(shape)), inputs={"gradOutput": f"{words} normal", "output": f"{words} uniform"},
-        attrs={"dim": -1}, outputs={"out": words},
-    )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Record:
-    draw = random.Random(seed)
-    cases = []
-    for number in range(600):
-        shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
-        dtype = draw.choice(TYPES)
-        cases.append(case(number, fails(dtype, shape), dtype, shape))
-    return grouped(cases)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +64,10 @@ def test_failures_without_rhyme_or_reason_get_no_condition() -> None:
 
 def test_calls_that_compute_nothing_are_no_passing_cases_of_those_that_do() -> None:
     """A device that returns another type fails wherever it computes, and refuses the calls that must be refused."""
-    wrong = [case(n, True, "float32", (n + 3, 5), elements=None) for n in range(9)]
-    small = [case(n + 9, False, "float32", (3, 4), elements=None) for n in range(9)]
+    wrong = [case_of(n, True, "float32", (n + 3, 5), elements=None) for n in range(9)]
+    small = [case_of(n + 9, False, "float32", (3, 4), elements=None) for n in range(9)]
     refused = [replace(each, inputs={n: f"{w} (no data)" for n, w in each.inputs.items()}) for each in small]
-    empty = [case(n + 18, False, "float32", (n, 0), elements=None) for n in range(3)]
+    empty = [case_of(n + 18, False, "float32", (n, 0), elements=None) for n in range(3)]
     (group,) = grouped([*wrong, *refused, *empty]).groups
     assert not group.where
 
@@ -109,45 +83,12 @@ def test_operators_that_share_condition_or_cause_are_one_group() -> None:
     assert group.failed == group.inside
 
 
-def test_an_output_smaller_than_its_operand_is_not_called_broadcast() -> None:
-    facts = facts_of(case(0, True, "float32", (3, 5), outputs={"out": "float32[]"}))
-    assert not {"out broadcast", "out spread", "the form of out"} & facts.keys()
-    assert facts["the rank of out"] == 0
-
-
-def test_what_is_said_of_a_tensor_is_a_sentence() -> None:
-    words = {"a strided last axis": "self has a strided last axis", IN_ORDER: "self is contiguous"}
-    known, _ = conditions([{"the strides of self": word} for word in words])
-    assert [[str(each) for each in own] for own in known] == [[text] for text in words.values()]
-
-
-@pytest.mark.parametrize(
-    ("op", "name", "values", "above"),
-    [("aclnnGroupNorm", "group", (1, 2, 3, 4, 6), 1), ("aclnnNLLLoss", "ignoreIndex", (-100, -1, 0, 1, 4), -1)],
-)
-def test_an_attribute_that_counts_has_limits_in_conditions(
-    op: str, name: str, values: Sequence[int], above: int
-) -> None:
-    """One condition on the number of groups, not one for each number."""
-    bare = case(0, True, "float32", (8,), op=op, inputs={}, outputs={})
-    facts = [facts_of(replace(bare, attrs={name: value})) for value in values for _ in range(6)]
-    result = contrast(facts, np.array([value > above for value in values for _ in range(6)]))
-    assert result is not None
-    assert sentence(result.conditions) == f"the attribute {name} is above {above}"
-
-
 def test_figures_that_differ_have_letters_and_equal_ones_the_same() -> None:
     lost = "a mean is divided by the padded element count {}, not by {}"
     assert shared_text([lost.format(64, 5), lost.format(128, 70)]) == lost.format("N", "M")
     assert shared_text([lost.format(64, 5), lost.format(64, 7)]) == lost.format(64, "N")
     assert shared_text(["3 of 3", "4 of 4"]) == "N of N"
     assert CHINESE.say(Phrase("scattered: N of M")) == "零散分布：M 个中的 N 个"
-
-
-def test_a_record_of_another_version_of_the_page_has_facts() -> None:
-    """A page of a user renames a parameter; the older record is still read."""
-    old = case(0, True, "float32", (3, 5), inputs={"gradOutput": "float32[3,5]", "was": "float32[3,5]"})
-    assert facts_of(old)["the type"] == "float32"
 
 
 def test_two_bugs_with_different_causes_are_two_groups() -> None:
@@ -165,67 +106,22 @@ def test_two_bugs_with_different_causes_are_two_groups() -> None:
 
 def test_crashes_of_which_other_things_are_said_are_other_groups() -> None:
     said = ("signal 11 after {} ms", "no memory, {} bytes asked\nmore")
-    died = [case(n, False, "float32", (7,), status="crash", reason=said[n % 2].format(n)) for n in range(8)]
+    died = [case_of(n, False, "float32", (7,), status="crash", reason=said[n % 2].format(n)) for n in range(8)]
     assert sorted(group.what for group in grouped(died).groups) == ["no memory, N bytes asked", "signal 11 after N ms"]
 
 
 def test_every_failure_is_in_one_group() -> None:
     draw = random.Random(3)
     statuses = ("pass", "fail", "error", "crash", "xpass")
-    cases = [case(n, False, "float32", (n % 9 + 1, 7), status=draw.choice(statuses)) for n in range(200)]
+    cases = [case_of(n, False, "float32", (n % 9 + 1, 7), status=draw.choice(statuses)) for n in range(200)]
     record = grouped(cases)
     ids = [case_id for group in record.groups for case_id in group.cases]
     assert sorted(ids) == sorted(each.id for each in cases if not each.ok)
     assert all(bool(group.shrink) == (group.status != "xpass") for group in record.groups)
 
 
-@pytest.mark.parametrize(
-    ("words", "read"),
-    [
-        ("float32[16,20000] normal strided:2", Tensor("float32", (16, 20000), "normal", "strided:2")),
-        ("float16[] constant!", Tensor("float16", (), "constant!", "contiguous")),
-        ("int64[4] classes offset:3", Tensor("int64", (4,), "classes", "offset:3")),
-        ("null", None),
-    ],
-)
-def test_a_tensor_is_read_from_its_words(words: str, read: Tensor | None) -> None:
-    assert Tensor.of(words) == read
-
-
-def test_a_limit_is_the_roundest_number_between_two_sizes() -> None:
-    assert [roundest(64, 64), roundest(60, 99), roundest(70, 99), roundest(0, 0), roundest(8000, 8100)] == [
-        64, 64, 90, 0, 8000,
-    ]  # fmt: skip
-
-
-def test_a_contrast_needs_failures_and_passes() -> None:
-    facts = [facts_of(case(n, True, "float32", (n + 1,))) for n in range(4)]
-    assert contrast(facts, np.ones(4, bool)) is None
-    assert contrast(facts, np.array([True, False, False, False])) is None
-    assert sentence(()) == ""
-
-
-def test_a_condition_under_which_fewer_cases_fail_than_elsewhere_says_nothing() -> None:
-    """Nearly all cases fail, also scalars, which have no first axis; of those with a first axis of 8 two pass."""
-    shapes = [*((n % 7 + 9, n % 6 + 3) for n in range(300) if n % 7 != 6), *[()] * 30, *[(8, n) for n in (3, 4, 5, 6)]]
-    facts = [facts_of(case(n, True, "float32", shape)) for n, shape in enumerate(shapes)]
-    bad = np.array([True] * (len(shapes) - 2) + [False] * 2)
-    result = contrast(facts, bad)
-    assert result is None or result.failed * bad.size > result.inside * np.count_nonzero(bad), result
-
-
-def test_only_cases_under_the_other_conditions_show_where_a_limit_lies() -> None:
-    sizes = {"float32": [*range(10, 2000, 10)], "float16": [*range(1, 41), *range(900, 1900, 25)]}
-    made = [(dtype, n, dtype == "float16" and n > 800) for dtype, many in sizes.items() for n in many]
-    facts = [facts_of(case(k, fails, dtype, (n,))) for k, (dtype, n, fails) in enumerate(made)]
-    result = contrast(facts, np.array([fails for *_, fails in made]))
-    assert result is not None
-    assert {each.fact for each in result.conditions} > {"the type"}
-    assert [each.gap for each in result.conditions if each.gap] == [(40, 900)]
-
-
 def test_groups_of_one_wrong_step_are_one_group() -> None:
-    made = [case(n, n < 6, "float32", (4, 5), detail=Detail(rule="ab"[n % 2])) for n in range(12)]
+    made = [case_of(n, n < 6, "float32", (4, 5), detail=Detail(rule="ab"[n % 2])) for n in range(12)]
     one, other = parts(made)
     assert merged([one, other]) == [one, other]
     same = merged([replace(part, step=Step("a step", n, 3)) for n, part in enumerate((one, other), 1)])
@@ -317,15 +213,6 @@ def test_a_wrong_result_without_an_axis_or_of_empty_rows_is_a_failure(case_id: s
     assert run_case(case, device, Settings()).status == "fail"
 
 
-def test_a_choice_of_both_types_of_16_bits_chooses_both() -> None:
-    made = [case(n, dtype != "float32", dtype, (2, n)) for n in range(1, 9) for dtype in TYPES]
-    result = contrast([facts_of(each) for each in made], np.array([not each.ok for each in made]))
-    assert result is not None
-    where = Where.of(words_of(result.conditions), recorded=True)
-    assert words_of(result.conditions) == "dtype:float16,bfloat16"
-    assert [where.of_record(each) for each in made] == [not each.ok for each in made]
-
-
 def test_a_condition_describes_failures_only_if_it_covers_most_of_them() -> None:
     """A stranger's kernel failed nearly everywhere, and 2 of 125 failures gave the group its condition."""
     bad = np.array([True] * 125 + [False] * 3)
@@ -354,7 +241,7 @@ def wrong_at(number: int, value: float, lambd: float = 0.5, generator: str = "no
     element = WorstElement((number,), 1.0, 2.0, 0.1, None, "", "", None, {"output": value, "gradOutput": number + 0.25})
     detail = Detail(rule="standard mixed", bad=1, total=64, worst=(element,))
     words = {"gradOutput": "float32[64] normal", "output": f"float32[64] {generator}"}
-    return case(number, True, "float32", (64,), detail=detail, inputs=words, attrs={"lambd": lambd})
+    return case_of(number, True, "float32", (64,), detail=detail, inputs=words, attrs={"lambd": lambd})
 
 
 CLASSES = [wrong_at(number, 3.0, generator="classes") for number in range(20, 32)]
@@ -373,7 +260,7 @@ CLASSES = [wrong_at(number, 3.0, generator="classes") for number in range(20, 32
     ],
 )
 def test_a_value_that_all_wrong_elements_share_is_the_cause(cases: list[CaseRecord], cause: str) -> None:
-    passing = [case(number, False, "float32", (64,)) for number in range(10, 20)]
+    passing = [case_of(number, False, "float32", (64,)) for number in range(10, 20)]
     (group,) = grouped([*cases, *passing]).groups
     assert group.cause == cause
     assert group.explained == (len(cases) if cause else 0)
@@ -392,7 +279,7 @@ def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
     shown = [beyond(number, 2.5 + number, f"output is at least {2 + number / 4:g}") for number in range(3)]
     others = [beyond(4, 1.5), beyond(5, 7.5, cause="NaN is replaced by a number")]
     few = [beyond(number, 2.25) for number in range(40, 52)]
-    passing = [case(number, False, "float32", (64,)) for number in range(10, 40)]
+    passing = [case_of(number, False, "float32", (64,)) for number in range(10, 40)]
     first, *rest = grouped([*shown, *others, *few, *passing]).groups
     assert (first.cause, first.failures, first.explained) == ("wrong where output is at least 2", 15, 15)
     assert sum(group.failures for group in rest) == 2
@@ -405,13 +292,13 @@ def test_failures_beyond_one_limit_of_an_operand_are_one_group() -> None:
 def test_a_limit_that_few_failures_show_is_one_if_nearly_all_lie_beyond_it(value: float, cause: str) -> None:
     shown = [beyond(number, 3.0, "output is at least 2") for number in range(3)]
     others = [beyond(number, value + number / 100, "output is of no use") for number in range(20, 37)]
-    passing = [case(number, False, "float32", (64,)) for number in range(40, 60)]
+    passing = [case_of(number, False, "float32", (64,)) for number in range(40, 60)]
     assert grouped([*shown, *others, *passing]).groups[0].cause == cause
 
 
 def of_cause(number: int, cause: str) -> CaseRecord:
     detail = Detail(rule="standard mixed", bad=1, total=64, cause=cause)
-    return case(number, True, ("float32", "float16")[number % 2], (64,), detail=detail)
+    return case_of(number, True, ("float32", "float16")[number % 2], (64,), detail=detail)
 
 
 @pytest.mark.parametrize(
@@ -440,7 +327,7 @@ def of_cause(number: int, cause: str) -> CaseRecord:
 )  # fmt: skip
 def test_a_group_has_the_cause_that_all_its_failures_allow(causes: list[str], told: str) -> None:
     """Of two causes that are as common, each contradicts half of the failures."""
-    passing = [case(number, False, "float32", (64,)) for number in range(10, 20)]
+    passing = [case_of(number, False, "float32", (64,)) for number in range(10, 20)]
     (group,) = grouped([of_cause(0, causes[0]), of_cause(1, causes[1]), *passing]).groups
     assert group.cause == told
 
@@ -449,7 +336,7 @@ def test_a_group_has_the_cause_that_all_its_failures_allow(causes: list[str], to
 def test_a_cause_that_few_of_the_failures_have_is_not_that_of_their_group(few: int, told: str) -> None:
     """Views and few elements often allow no claim: a fifth of the failures is enough if no other has another cause."""
     failing = [of_cause(number, "an infinity has the wrong sign" if number < few else "") for number in range(20)]
-    passing = [case(number, False, "float32", (63,)) for number in range(20, 60)]
+    passing = [case_of(number, False, "float32", (63,)) for number in range(20, 60)]
     assert grouped([*failing, *passing]).groups[0].cause == told
 
 
@@ -462,7 +349,7 @@ def test_a_rounding_in_general_is_no_other_cause_than_a_certain_one() -> None:
 
 def test_a_step_that_is_found_before_the_time_ends_is_told_of_the_failures_that_were_tried() -> None:
     """On a slow machine the time ends after one failure of five; it counted as one of five."""
-    record = grouped([case(number, True, "float32", (64, 3)) for number in range(5)])
+    record = grouped([case_of(number, True, "float32", (64, 3)) for number in range(5)])
     failing = load(default_dir() / "softmax_backward.yaml")[0]
     soc, run = "ascend910b", record.cases[0]
     explorer = GroupExplorer(lambda _: failing, lambda _: run, lambda _: slow(), soc, "", 0, math.inf)
