@@ -24,6 +24,8 @@ from .codec import from_json, parse_object
 from .reader import Lines, Record, case_lines, counts_of, cut, differences, lines_of, spent
 from .types import GOOD, CaseRecord, Group, RunEnd, RunHeader, judged_of, line_of, unjudged_of
 
+NAMED = 3  # operators that a sentence about several names
+
 # The file of a record: one run appends lines one by one. Lines stay in memory while they cannot be written to the disk.
 
 
@@ -229,13 +231,20 @@ class RecordWriter:
         return counts_of(self.said.cases.values(), self.said.header.planned)
 
     def unrun(self) -> list[str]:
-        """Return a sentence for every operator with only skipped cases: it was not tested."""
+        """Return a sentence for operators with only skipped cases, and the same reason for most: none was tested."""
+        by_op = grouped(self.said.cases.values(), lambda case: case.op)
+        skipped = {op: cases for op, cases in by_op.items() if all(case.status == "skip" for case in cases)}
+        reasons = {op: [r for r, _ in Counter(c.reason for c in own).most_common()] for op, own in skipped.items()}
         sentences = []
-        for op, cases in grouped(self.said.cases.values(), lambda case: case.op).items():
-            if all(case.status == "skip" for case in cases):
-                (reason, _), *others = Counter(case.reason for case in cases).most_common()
-                more = f" (and {len(others)} other {'reasons' if others[1:] else 'reason'})" if others else ""
-                sentences.append(f"{op}: all {len(cases)} cases were skipped, nothing was tested: {reason}{more}")
+        for alike in grouped(skipped, lambda op: reasons[op][0].replace(op, "")).values():
+            names = (
+                ", ".join(alike) if len(alike) <= NAMED else f"{', '.join(alike[:NAMED])}, … (+{len(alike) - NAMED})"
+            )
+            count = sum(len(skipped[op]) for op in alike)
+            others = {reason for op in alike for reason in reasons[op][1:]}
+            more = f" (and {len(others)} other {'reasons' if len(others) > 1 else 'reason'})" if others else ""
+            reason = reasons[alike[0]][0]
+            sentences.append(f"{names}: all {count:,} cases were skipped, nothing was tested: {reason}{more}")
         return sentences
 
     @property

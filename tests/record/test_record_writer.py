@@ -44,6 +44,14 @@ def test_an_operator_whose_cases_were_all_skipped_is_named_with_the_commonest_re
     assert written(("A", "skip", "empty"), ("A", "xfail", "known")).unrun() == [], "one case that ran is enough"
 
 
+def test_operators_that_are_skipped_for_one_reason_share_a_sentence() -> None:
+    many = [(f"aclnn{name}", "skip", f"no aten for aclnn{name}") for name in "ABCDE"]
+    assert written(*many, *[("aclnnF", "skip", "empty")] * 2).unrun() == [
+        "aclnnA, aclnnB, aclnnC, … (+2): all 5 cases were skipped, nothing was tested: no aten for aclnnA",
+        "aclnnF: all 2 cases were skipped, nothing was tested: empty",
+    ]
+
+
 def test_a_name_that_is_no_utf_8_is_kept_as_an_escape(tmp_path: Path) -> None:
     writer = RecordWriter(tmp_path / "r.jsonl")
     writer.begin(0, replace(HEADER, command="run --report r\udcff.html"))

@@ -110,7 +110,7 @@ PHRASES: tuple[str, ...] = (
 
 SENTENCES: tuple[str, ...] = (
     # operators without a case that ran (record/writer.py)
-    "{name}: all {n} cases were skipped, nothing was tested: {reason}", "{reason} (and {n} other reasons)",
+    "{names}: all {n} cases were skipped, nothing was tested: {reason}", "{reason} (and {n} other reasons)",
     "{reason} (and 1 other reason)", "The strict layer does not judge {names}: a given function.",
     "{names} is read as if {reading}", "{names} are read as if {reading}", "{name} is written as if {reading}",
     "{names} is read without its sign", "{names} is read with 0 for NaN",
