@@ -1,7 +1,8 @@
 """Rounding: the accuracy of each evaluation, correctly rounded stores, and half an ULP.
 
-NumPy's float64 -> float32 is correctly rounded. ml_dtypes' float64 -> bfloat16 is not (it goes through float32).
-NumPy's float64 -> float16 is correct but not vectorised. Both are replaced here; ``widen`` converts back, exactly.
+NumPy's float64 -> float32 is correctly rounded. ml_dtypes' float64 -> bfloat16 is not before version 0.7 (it goes
+through float32). NumPy's float64 -> float16 is correct but not vectorised. Both are replaced here; ``widen`` converts
+back, exactly.
 """
 
 from __future__ import annotations

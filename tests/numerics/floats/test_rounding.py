@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
@@ -102,8 +101,3 @@ def test_widen_is_exact(name):
     values = np.array([1.5, -0.0, np.inf, 2.0**-24]).astype(DTYPES[name].numpy)
     assert np.array_equal(widen(values), [1.5, 0.0, np.inf, 2.0**-24])
     assert widen(values).dtype == np.float64
-
-
-def test_ml_dtypes_still_rounds_twice():
-    """The reason for quantize. If this fails, ml_dtypes is repaired and the workaround can be removed."""
-    assert float(np.array(1 + 2.0**-8 + 2.0**-40).astype(ml_dtypes.bfloat16)) == 1.0
