@@ -78,6 +78,7 @@ OPERATOR = Operator(
     aten=Aten(  # broadcast as the host does
         lambda aten, t: aten.soft_margin_loss(*aten.broadcast_tensors([t[n] for n in INPUTS]), t["reduction"]),
         mixed=True,
+        departs=True,  # log(1 + exp) overflows
     ),
     mindspore=MindSpore(
         lambda primitives, t: primitives.SoftMarginLoss(REDUCTIONS[min(max(t["reduction"], 0), SUM)])(
