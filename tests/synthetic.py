@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -145,14 +145,3 @@ def case_of(number: int, fails: bool, dtype: str, shape: tuple[int, ...], **chan
         attrs={"dim": -1}, outputs={"out": words},
     )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Record:
-    """Return the record of 600 such cases of random dtypes and shapes; ``fails`` says which of them fail."""
-    draw = random.Random(seed)
-    cases = []
-    for number in range(600):
-        shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
-        dtype = draw.choice(DTYPES)
-        cases.append(case_of(number, fails(dtype, shape), dtype, shape))
-    return grouped(cases)

@@ -28,6 +28,7 @@ from ..model.call import Array, Call
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError
 from ..operators import OPERATORS
+from ..operators.definition.operands import FrameworkArguments
 from ..operators.definition.operator import Operator
 from ..operators.definition.roles import BROADCAST, MAIN, MUTUAL, SAME
 
@@ -126,16 +127,15 @@ def _dtypes(op: Operator, call: Call) -> list[str]:
     return sorted({a.dtype.name for a in operands if isinstance(a, np.ndarray)})
 
 
-def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a declaration's functions: tensors and attributes by aclnn name."""
-    given, shape = dict(tensors), op.common_shape({**attributes, **tensors})
+def _given(op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> FrameworkArguments:
+    """Return the arguments of a declaration's functions."""
+    given = FrameworkArguments(op, "mindspore=", tensors, attributes)
+    shape = op.common_shape({**attributes, **tensors})
     mutual = op.inputs(MAIN, SAME, MUTUAL) if op.inputs(MUTUAL) else ()
     for parameter in (*op.inputs(BROADCAST), *mutual):
         tensor = given[parameter.name]
         if tensor is not None and tensor.shape != shape:
             given[parameter.name] = mindspore.mint.broadcast_to(tensor, shape)
-    for name in op.names("attr"):
-        given[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
     return given
 
 

@@ -24,6 +24,7 @@ from ..model.aclnn import Status
 from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
 from ..operators import OPERATORS, validate
+from ..operators.definition.operands import FrameworkArguments
 from ..operators.definition.operator import Operator
 from ..operators.definition.parameters import Aten
 
@@ -104,21 +105,12 @@ class Backend:
         return sent(array, lambda memory: from_numpy(memory).to(self.target), torch.as_strided)
 
 
-class _Arguments(dict[str, Any]):
-    """The tensors and attributes of a call, as a page's function of aten takes them by name."""
-
-    def __missing__(self, name: str) -> Any:
-        raise LookupError(f"the function in aten= asks for {name!r}; it can have {', '.join(self)}")
-
-
 def called(function: Function, op: Operator, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> list[Any]:
     """Call aten with an aclnn operator's tensors and attributes; return its results."""
     assert op.aten is not None
-    arguments = _Arguments(tensors)
+    arguments = FrameworkArguments(op, "aten=", tensors, attributes)
     for name in op.aten.expanded:
         arguments[name] = None if arguments[name] is None else arguments[name].expand(arguments[op.main].shape)
-    for name in op.names("attr"):
-        arguments[name] = op.by_name[name].plain if attributes[name] is None else attributes[name]
     result = function(torch.ops.aten, arguments)
     return list(result) if isinstance(result, (tuple, list)) else [result]
 

@@ -237,9 +237,7 @@ class RecordWriter:
         reasons = {op: [r for r, _ in Counter(c.reason for c in own).most_common()] for op, own in skipped.items()}
         sentences = []
         for alike in grouped(skipped, lambda op: reasons[op][0].replace(op, "")).values():
-            names = (
-                ", ".join(alike) if len(alike) <= NAMED else f"{', '.join(alike[:NAMED])}, … (+{len(alike) - NAMED})"
-            )
+            names = ", ".join(alike[:NAMED]) + (f", … (+{len(alike) - NAMED})" if len(alike) > NAMED else "")
             count = sum(len(skipped[op]) for op in alike)
             others = {reason for op in alike for reason in reasons[op][1:]}
             more = f" (and {len(others)} other {'reasons' if len(others) > 1 else 'reason'})" if others else ""

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from misbehaving import Makes, Then
 from ordinary import FULL, in_full_alone
-from synthetic import case_of, drawn, grouped
+from synthetic import DTYPES, case_of, grouped
 
 from oracle.backends.cpu import Backend
 from oracle.case.one_case import run_case
@@ -29,6 +29,17 @@ from oracle.reporting.clusters import shared_text
 from oracle.reporting.language.translate import CHINESE, ENGLISH, Phrase
 from oracle.run.terminal import MIDDLE, failures
 from oracle.settings.settings import Settings
+
+
+def drawn(fails: Callable[[str, tuple[int, ...]], bool], seed: int = 0) -> Record:
+    """Return the record of 600 such cases of random dtypes and shapes; ``fails`` says which of them fail."""
+    draw = random.Random(seed)
+    cases = []
+    for number in range(600):
+        shape = tuple(draw.choice((1, 3, 8, 63, 64, 65, 100, 128, 129, 256)) for _ in range(draw.randint(1, 4)))
+        dtype = draw.choice(DTYPES)
+        cases.append(case_of(number, fails(dtype, shape), dtype, shape))
+    return grouped(cases)
 
 
 @pytest.mark.parametrize(

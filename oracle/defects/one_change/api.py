@@ -104,9 +104,9 @@ def redundant(op: Operator, name: str, socs: tuple[str, ...]) -> str:
         return OF_KINDS
     tensors = (*op.names("input"), *op.names("output"))
     if name in {*(f"rank of {t}" for t in tensors), f"{op.main} of rank 1 at least"}:
-        return "" if _refuses_alone(name, _refused_ranks(op, soc)) else OF_RANKS
+        return "" if _refuses_alone(name, _refusals(_of_any_rank, op, soc)) else OF_RANKS
     about = [each for count in (1, 2, 3) for each in permutations(tensors, count) if name in _dtypes_of(each)]
-    return REPEATED if about and not _refuses_alone(name, _refused_dtypes(op, about[0], soc)) else ""
+    return REPEATED if about and not _refuses_alone(name, _refusals(_of_any_dtype, op, about[0], soc)) else ""
 
 
 Refusal = tuple[str, int, int | None]  # the check that refuses, its code, and the code without it
@@ -117,8 +117,9 @@ def _refuses_alone(check: str, refusals: Iterable[Refusal]) -> bool:
     return any(name == check and code != without_it for name, code, without_it in refusals)
 
 
-def _refusals(calls: Iterable[Call]) -> frozenset[Refusal]:
-    return frozenset(refusal for call in calls if (refusal := _refusal(call)) is not None)
+@cache  # the same for every check of a rank, and of the same tensors' dtypes
+def _refusals(calls: Callable[..., Iterator[Call]], *given: Operator | tuple[str, ...] | str) -> frozenset[Refusal]:
+    return frozenset(refusal for call in calls(*given) if (refusal := _refusal(call)) is not None)
 
 
 def _refusal(call: Call) -> Refusal | None:
@@ -133,16 +134,6 @@ def _refusal(call: Call) -> Refusal | None:
     except IndexError:
         without_it = None
     return name, status.code, without_it
-
-
-@cache
-def _refused_ranks(op: Operator, soc: str) -> frozenset[Refusal]:
-    return _refusals(_of_any_rank(op, soc))
-
-
-@cache
-def _refused_dtypes(op: Operator, about: tuple[str, ...], soc: str) -> frozenset[Refusal]:
-    return _refusals(_of_any_dtype(op, about, soc))
 
 
 def _of_any_rank(op: Operator, soc: str) -> Iterator[Call]:

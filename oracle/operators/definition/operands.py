@@ -1,8 +1,9 @@
-"""A formula's operands from a call's arguments: arrays in the shape of the formula's values, numbers, flags, places."""
+"""The operands of a formula, and the arguments of a framework's function, from the arguments of a call."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,16 @@ def float32(value: Any) -> float:
     """Return the float32 that the host makes of a scalar; a value that is too large becomes infinite."""
     with np.errstate(over="ignore"):
         return float(np.float32(value.real))
+
+
+class FrameworkArguments(dict[str, Any]):
+    """A framework's tensors, and a call's attributes, by aclnn name, for a page's function; a null attribute has its
+    usual value. ``place``: the function's place in the page, as ``aten=``."""
+
+    def __init__(self, op: Operator, place: str, tensors: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+        usual = {p.name: p.plain for p in op.attributes}
+        super().__init__({**tensors, **{n: usual[n] if attributes[n] is None else attributes[n] for n in usual}})
+        self._place = place
+
+    def __missing__(self, name: str) -> Any:
+        raise LookupError(f"the function in {self._place} asks for {name!r}; it can have {', '.join(self)}")
