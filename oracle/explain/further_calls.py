@@ -24,9 +24,9 @@ TRIED = 5  # failures of a group in which a wrong step of the formula is looked 
 
 
 def describes(where: Contrast, failures: int, misses: int) -> bool:
-    """Return whether a condition describes a number of failures: it predicts nearly all cases correctly, or it covers
-    most of the failures and predicts no more cases wrongly than ``misses``."""
-    return is_clear(where) or (2 * where.failed > failures and where.misses <= misses)
+    """Return whether a condition describes a number of failures: it covers most of them, and predicts nearly all cases
+    correctly or no more cases wrongly than ``misses``."""
+    return 2 * where.failed > failures and (is_clear(where) or where.misses <= misses)
 
 
 @dataclass

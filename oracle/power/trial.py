@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,13 +37,12 @@ from ..defects.base.device import (
     write_in_place,
 )
 from ..defects.base.elementwise import Kernel, Where
-from ..defects.base.right import flushing
 from ..defects.registry import defects, right_kernels, sampled
 from ..model.aclnn import platform
 from ..model.call import Array, Call
 from ..model.errors import OracleError
-from ..numerics.orders.formula import is_elementwise
-from ..operators import Reference, operator, references, validate, writes
+from ..numerics.orders.formula import Form, Formula, is_elementwise
+from ..operators import Reference, compute, operator, references, validate, writes
 from ..settings.settings import Settings
 
 
@@ -113,6 +112,7 @@ def cheap_first(cases: Iterable[Case]) -> list[Case]:
 # answer passes (:func:`worst_of`). If it does not pass, each answer is judged by itself.
 
 GOLDEN = "right/exact"  # the golden itself; no kernel computes it
+OWN = "right/own"  # the kernel of a SoC that flushes
 
 
 def run_right(share: WorkItem, answer: Answer) -> None:
@@ -125,9 +125,9 @@ def run_right(share: WorkItem, answer: Answer) -> None:
 
 
 def _on_every_soc(case: Case, share: WorkItem, answer: Answer) -> None:
-    """Judge one case. References depend on the SoC only by kernel type and flushing; each is made once."""
+    """Judge one case. References depend on the SoC only by kernel type, flushing and own orders; each is made once."""
     inputs, specs = make_inputs(case, seed=share.settings.seed)
-    made: dict[tuple[str, frozenset[str]], Mapping[str, Reference]] = {}
+    made: dict[Basis, Mapping[str, Reference]] = {}
     computed: dict[str, KernelValues] = {}
     for soc in filter(case.is_on, share.socs):
         settings = replace(share.settings, soc=soc)
@@ -136,16 +136,32 @@ def _on_every_soc(case: Case, share: WorkItem, answer: Answer) -> None:
         if not case.computes(soc) or not writes(memory.call) or ends_early:
             _judge_steps(Prepared.make(case, settings, memory), answer)
             continue
-        kind = kernel_type(memory.call, memory.call.arguments)
-        made_for = kind, platform(soc).flushes
-        if made_for not in made:
-            made[made_for] = references(memory.call)
-        prepared = Prepared(case, settings, memory, made[made_for])
+        basis = Basis.of(memory.call)
+        if basis not in made:
+            made[basis] = references(memory.call)
+        prepared = Prepared(case, settings, memory, made[basis])
         for output in prepared.values:
             if output not in computed:
                 computed[output] = KernelValues(memory.call, output)
-            _judge_values(prepared, computed[output], kind, answer)
-            _judge_flushing(prepared, output, answer)
+            _judge_values(prepared, computed[output], basis, answer)
+            if basis.flushes:
+                _judge_own(prepared, output, answer)
+
+
+class Basis(NamedTuple):
+    """All that a reference depends on, except the operands. ``apart``: for each output the SoC's own order, if it is
+    right only on its SoCs."""
+
+    kind: str  # the kernel type
+    flushes: frozenset[str]
+    apart: tuple[Form | None, ...]
+
+    @classmethod
+    def of(cls, call: Call) -> Basis:
+        arguments, target = call.arguments, platform(call.soc, call.cann)
+        outputs = [(each.computes, each.host_type(arguments, target)) for each in operator(call.op).each]
+        apart = (f.apart(target.form, stored) if isinstance(f, Formula) else None for f, stored in outputs)
+        return cls(kernel_type(call, arguments), target.flushes, tuple(apart))
 
 
 class KernelValues:
@@ -157,7 +173,7 @@ class KernelValues:
         self.kernels = [right for right in right_kernels(call.op) if (right.output or first) == output]
         self.values = values_of(self.kernels, call)
         self.judged_whole = False
-        self.proved: set[str] = set()  # kernel types for which all stored values are finite and pass
+        self.proved: set[Basis] = set()  # those for which all stored values are finite and pass
 
     @cached_property
     def ends(self) -> tuple[Array, Array] | None:
@@ -192,7 +208,7 @@ def _judge_steps(prepared: Prepared, answer: Answer) -> None:
     _record_failure(prepared, answer, (r.id for r in kernels), outcome_on(prepared, kernels[0].device))
 
 
-def _judge_values(prepared: Prepared, computed: KernelValues, kind: str, answer: Answer) -> None:
+def _judge_values(prepared: Prepared, computed: KernelValues, basis: Basis, answer: Answer) -> None:
     """Judge all right kernels of an output, and the golden, on one case and SoC. Finite results are equal on every
     SoC."""
     call, kernels, reference = prepared.memory.call, computed.kernels, prepared.references[computed.output]
@@ -201,12 +217,12 @@ def _judge_values(prepared: Prepared, computed: KernelValues, kind: str, answer:
     if not computed.judged_whole:
         _record_failure(prepared, answer, [kernels[0].id], outcome_on(prepared, kernels[0].device))
         computed.judged_whole = True
-    if kind in computed.proved:
+    if basis in computed.proved:
         return
     ends = computed.ends and [store_result(values, call, computed.output) for values in computed.ends]
     if ends and _pass(prepared, reference, [*ends, golden]):
         if not prepared.settings.saturates:
-            computed.proved.add(kind)
+            computed.proved.add(basis)
         return
     outcomes: dict[bytes, Outcome] = {}
     values = zip(kernels, computed.values, strict=True)
@@ -218,13 +234,11 @@ def _judge_values(prepared: Prepared, computed: KernelValues, kind: str, answer:
         _record_failure(prepared, answer, [id], outcomes[key])
 
 
-def _judge_flushing(prepared: Prepared, output: str, answer: Answer) -> None:
-    """Judge the SoC's own flushing kernels, if its instructions flush subnormal numbers."""
-    call, reference = prepared.memory.call, prepared.references[output]
-    kernels = flushing(operator(call.op).of(output)) if platform(call.soc).flushes else ()
-    answer.judged += len(kernels)
-    for right, values in zip(kernels, values_of(kernels, call), strict=True):
-        _record_failure(prepared, answer, [right.id], _outcome(prepared, reference, store_result(values, call, output)))
+def _judge_own(prepared: Prepared, output: str, answer: Answer) -> None:
+    """Judge the SoC's own kernel, which flushes. The other own kernels are judged by a run on the backend cpu."""
+    reference, actual = prepared.references[output], compute(prepared.memory.call, output=output)
+    answer.judged += 1
+    _record_failure(prepared, answer, [OWN], _outcome(prepared, reference, actual))
 
 
 def _record_failure(prepared: Prepared, answer: Answer, ids: Iterable[str], outcome: Outcome) -> None:

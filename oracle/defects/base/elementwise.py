@@ -32,15 +32,14 @@ Kernel = Callable[[Arguments, Platform], Array]
 F = np.float32
 
 
-def public(op: Operator, form: str, compute: Any = F, *, flushing: bool = False) -> Kernel:
+def public(op: Operator, form: str, compute: Any = F) -> Kernel:
     """Return the kernel of a form that the page declares, with every intermediate in ``compute``. Scalars become
-    vectors. ``flushing``: subnormal results become 0 if the SoC's instructions flush them."""
+    vectors."""
 
     def kernel(a: Arguments, target: Platform) -> Array:
         shape = op.output_shape(a)
         ready = dict(a) if shape else {n: np.atleast_1d(v) if isinstance(v, np.ndarray) else v for n, v in a.items()}
-        flushed = target.flushes if flushing else frozenset()
-        return np.asarray(device_kernel(op, ready, form, compute, flushed)).reshape(shape)
+        return np.asarray(device_kernel(op, ready, form, compute)).reshape(shape)
 
     return kernel
 

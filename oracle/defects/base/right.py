@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial, reduce, wraps
+from functools import partial, reduce, wraps
 from importlib.util import find_spec
 from operator import truediv
 from typing import Any
 
 import numpy as np
 
-from ...model.aclnn import PLATFORMS, Platform, platform
+from ...model.aclnn import Platform, platform
 from ...model.call import Array
 from ...numerics.exact.enclosures import round_constant
 from ...numerics.expressions import Expression, operation, symbol, symbols_of, trace
@@ -141,16 +141,6 @@ def _kernels(op: Operator) -> Found:
     for form in dict.fromkeys(platform(soc).kernel for soc in SOCS):
         if not departs(op, form):
             yield form, f"the public kernel {form}", public(op, form)
-
-
-@lru_cache
-def flushing(op: Operator) -> tuple[Right, ...]:
-    """Return the kernels of SoCs that flush subnormal numbers, with flushing: right only on these SoCs."""
-    own = dict.fromkeys(p.kernel for p in PLATFORMS.values() if p.flushes)
-    return tuple(
-        Right(f"right/{form} flushing", op.name, f"the public kernel {form}, flushing", public(op, form, flushing=True))
-        for form in own
-    )
 
 
 def departs(op: Operator, kernel: str) -> bool:

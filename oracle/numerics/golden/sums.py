@@ -129,8 +129,7 @@ def kernel(
     """Return a device's answer, element by element: terms, summed as a tree in float32. ``shapes``, ``added``: as for
     :func:`evaluate`. ``stored``: the dtype of the result."""
     rows, _ = _by_element(operands, *shapes)
-    graphs = graphs_of(scheme, operands, device.form, stored)
-    compute = DTYPES[stored].numpy if graphs.native is not None else device.compute
+    graphs, compute = graphs_of(scheme, operands, device.form, stored), device.compute
     with np.errstate(all="ignore"):
         plain, factor = graphs.summed(device.form)
         root, known = graphs.computed_in(plain, rows)

@@ -121,6 +121,12 @@ class Formula:
         own = named(self.written, soc)
         return {name: form for name, form in self.written.items() if form is own or not form.departs}
 
+    def apart(self, soc: str, stored: str) -> Form | None:
+        """Return a SoC's own order if its kernel departs from the formula or computes in the dtype that it stores. Such
+        a kernel is right only on its SoCs."""
+        own = named(self.written, soc)
+        return own if own is not None and (own.departs or stored in own.native) else None
+
     @property
     def formulas(self) -> dict[str, Function]:
         """Every formula of an operator, by its place on the page."""

@@ -43,13 +43,11 @@ class Device(NamedTuple):
 
 
 def kernel(scheme: Formula, operands: Operands, device: Device, stored: str = "") -> Array:
-    """Return a device's answer. A kernel that does not widen the type that it stores (default: the operands' type)
-    computes in that type."""
+    """Return a device's answer. ``stored``: the dtype of the result; the default is the operands' dtype."""
     if not stored:
         kinds = {v.dtype for v in operands.values() if isinstance(v, np.ndarray)}
         stored = dtype_of(kinds.pop()).name if len(kinds) == 1 else ""
-    graphs, flushing = graphs_of(scheme, operands, device.form, stored), device.flushing
-    compute = device.compute if graphs.native is None else graphs.dtype
+    graphs, flushing, compute = graphs_of(scheme, operands, device.form, stored), device.flushing, device.compute
     root, operands = graphs.computed_in(graphs.form(device.form), operands)
     shape = next((v.shape for v in operands.values() if isinstance(v, np.ndarray)), ())
     result, narrow = np.empty(shape, compute), programs.narrow_of(operands, math.prod(shape))

@@ -312,9 +312,9 @@ def _written_to(op: Operator, call: Call) -> TensorSpec:
 def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> Array:
     """Return the output, in its dtype, that a device of the call's SoC would write. The default is the first output.
 
-    ``exact``: the golden. ``kernel``: the SoC's public kernel in float32. ``native``: the same kernel with every
-    intermediate rounded to the kernel type. Kernels flush subnormal numbers if the SoC's instructions do. Then follow
-    the host's rounding, the cast to the output, and the SoC's overflow mode.
+    ``exact``: the golden. ``kernel``: the SoC's public kernel, in float32 if its page names no other type.
+    ``native``: the same kernel with every intermediate rounded to the kernel type. Kernels flush subnormal numbers if
+    the SoC's instructions do. Then follow the host's rounding, the cast to the output, and the SoC's overflow mode.
     """
     op, target = operator(call.op).of(output), platform(call.soc, call.cann)
     flushing = with_subnormals(target, "" if call.subnormals == "either" else call.subnormals).flushes
@@ -337,7 +337,9 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     require_known_classes(op, args, target)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    result = device_kernel(op, args, target.form, narrow if numerics == "native" else np.float32, flushing)
+    own = op.computes.apart(target.form, kernel_type) if isinstance(op.computes, Formula) else None
+    is_narrow = numerics == "native" or (own is not None and kernel_type in own.native)
+    result = device_kernel(op, args, target.form, narrow if is_narrow else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
     convert(_saturated(result.reshape(spec.shape), target, kernel_type), rounded)
     convert(_saturated(rounded, target, dtype_of(out.dtype).name), out)
@@ -367,18 +369,16 @@ def device_kernel(
 ) -> Array:
     """Return the result of a SoC's public kernel on arrays, before any store. Every intermediate has the type
     ``compute``. ``flushing``: operations whose subnormal float32 results become 0."""
-    device = strict.Device(form, compute, flushing)
+    device, stored = strict.Device(form, compute, flushing), op.host_type(args, _platform_of(form))
     if is_elementwise(op.computes):
         operands, shape, out = formula_operands(op, args), op.terms_shape(args), op.output_shape(args)
-        stored = op.host_type(args, _platform_of(form))
         if shape != out:
             shapes, added = (shape, op.kept_shape(args)), op.added_type(args, _platform_of(form))
             return sums.kernel(op.computes, operands, shapes, device, stored, added).reshape(out)
         return strict.kernel(op.computes, operands, device, stored)
     if is_zero_except_at_place(op.computes):
         operands, (axis,) = formula_operands(op, args, spread=False), op.reduced_axes(args)
-        shape, stored = op.output_shape(args), op.host_type(args, _platform_of(form))
-        return places.kernel(op.computes, operands, shape, axis, device, stored)
+        return places.kernel(op.computes, operands, op.output_shape(args), axis, device, stored)
     if sums_place_values(op.computes):
         operands, axes = formula_operands(op, args, spread=False), op.reduced_axes(args)
         shape, axis = op.terms_shape(args), class_axis(op.terms_shape(args))
