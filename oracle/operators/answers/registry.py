@@ -187,6 +187,8 @@ def unknown_operator(name: object) -> OracleError:
     names = [] if close is None else [each for each in (close.name, close.slug) if each != name]
     hints = [f"did you mean {', or '.join(names)}?"] if names else []
     hints += [f"it may be one that is left out: {each}" for each in OPERATORS.unusable]
+    if "," in str(name):
+        hints += ["give one name; --op can be repeated"]
     if not hints:
         own = 'make one of your own known by --operator module:NAME, in Python by OPERATORS.add("module:NAME")'
         hints = [own, f"`aclnn-oracle info` lists the {len(OPERATORS)} known"]
