@@ -217,3 +217,13 @@ def test_an_infinite_gamma_multiplies_the_sum_of_a_channel(soc, special, unknown
 def test_the_mean_of_a_group_with_an_infinity_is_unspecified():
     sizes = {"N": 1, "C": 4, "HxW": 1, "group": 1, "eps": 1e-5}
     assert oracle.reference("aclnnGroupNorm", self=np.array([[np.inf, 1, 2, 3]], F), **sizes)["meanOut"].unspecified
+
+
+def test_ascend910_squares_rstd_and_a_square_below_float32_gives_no_gradient():
+    """1 / rstd^2 overflows in float32 and its root has the reciprocal 0; the formula has 1e-20 for each sample."""
+    arguments = {"gradOut": np.ones((4, 1, 1), F), "input": np.ones((4, 1, 1), F), "gamma": np.ones(1, F)}
+    arguments |= {"mean": np.zeros((4, 1), F), "rstd": np.full((4, 1), 1e-20, F), "N": 4, "C": 1, "HxW": 1, "group": 1}
+    for soc, unknown in (("ascend910", True), ("ascend910b", False)):
+        reference = oracle.reference("aclnnGroupNormBackward", soc=soc, outputMask=ALL, **arguments)["gradGammaOut"]
+        assert reference.golden.tolist() == [F(4e-20)]
+        assert reference.unspecified.tolist() == [unknown], soc

@@ -106,7 +106,7 @@ class RowBound:
 
     def _overflowing(self, graph: Graph, arithmetic: Arithmetic, inner: Operands, totals: Totals) -> Array:
         """Return the rows in which a step of a term may overflow in float32, or in 16 bits if it is stored so, although
-        the term does not; the axis is kept."""
+        the term does not: the term is then of another class, or far from its value. The axis is kept."""
         if not graph.stages:
             return np.zeros((), bool)
         result = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
@@ -125,9 +125,7 @@ class RowBound:
                     for end in (np.inf, SURE)
                 ]
                 right, margin = evaluated(level, some, totals.known, shape)
-                apart = classes_differ([*ends, right.astype(np.float32)])
-                if root in stored:
-                    apart |= _elsewhere(ends, right, margin)
+                apart = classes_differ([*ends, right.astype(np.float32)]) | _elsewhere(ends, right, margin)
                 result |= reduce_rows(np.logical_or, apart)
         return result
 
@@ -194,7 +192,7 @@ def _exact_of(roots: Sequence[Expression], known: Mapping[str, Any], shape: Shap
 
 
 def _elsewhere(answers: list[Array], value: Array, margin: Values) -> Array:
-    """Return where a kernel's answer is far from the value: a step that it stores in 16 bits has overflowed."""
+    """Return where a kernel's answer is far from the value: a step has overflowed."""
     far = 4 * margin + np.abs(value) * DEPARTURE
     return np.asarray(np.logical_or.reduce([np.abs(answer - value) > far for answer in answers]))
 
