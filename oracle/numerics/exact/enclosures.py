@@ -105,8 +105,8 @@ def _enclosures(
 
 
 _FAR = 3000  # every format rounds numbers below 2^-3000 in the same way
-_BEYOND = 1 << 18  # numbers up to e^181000 stay distinct, because a sum of them can be of either sign
-_LEAST = mpq(1, 2**_FAR)
+_BITS = 1 << 18  # numbers up to e^181000 stay distinct, because a sum of them can be of either sign
+_LEAST, BEYOND = mpq(1, 2**_FAR), mpq(2) ** _BITS
 
 
 def rational_end(end: mpfr, *, upwards: bool) -> mpq:
@@ -114,8 +114,8 @@ def rational_end(end: mpfr, *, upwards: bool) -> mpq:
     ends of a sum do not cancel."""
     sign = 1 if end > 0 else -1
     outwards = upwards is (sign > 0)
-    if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _BEYOND):
-        return sign * mpq(2) ** (2 * _BEYOND if outwards else _BEYOND)
+    if gmpy2.is_infinite(end) or (end != 0 and gmpy2.get_exp(end) > _BITS):
+        return sign * (BEYOND**2 if outwards else BEYOND)
     if end != 0 and gmpy2.get_exp(end) < -_FAR:
         return sign * _LEAST if outwards else mpq(0)
     return mpq(end)

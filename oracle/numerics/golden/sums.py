@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from gmpy2 import mpq
+from gmpy2 import is_infinite, mpq
 
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FORMATS, dtype_of
@@ -282,6 +282,8 @@ class _Rows:
             for times, term in alike:
                 ends = sorted(times * end for end in self._ends(term, precision))
                 low, high = low + ends[0], high + ends[1]
+            if low < 0 < high and high - low > enclosures.BEYOND:
+                low, high = self._of_huge(terms, precision)
             yield enclosures.Ends(low, high)
             if precision == enclosures.PATIENCE:
                 value = rational_sum(self.graphs.value, terms, enclosures.holds)
@@ -289,8 +291,19 @@ class _Rows:
                     yield enclosures.Ends(value, value)
                     return
             precision *= 2
-        where = f"the sum of {self.graphs.value} over {len(terms)} terms, the first at {terms[0]}"
-        raise OracleError(f"{where}: {enclosures.UNTOLD}")
+        raise OracleError(f"{self._described(terms)}: {enclosures.UNTOLD}")
+
+    def _described(self, terms: list[dict[str, float]]) -> str:
+        return f"the sum of {self.graphs.value} over {len(terms)} terms, the first at {terms[0]}"
+
+    def _of_huge(self, terms: list[dict[str, float]], precision: int) -> tuple[mpq, mpq]:
+        """Return the ends of a sum that is infinite in every format: the largest terms decide its sign."""
+        each = [enclosures.enclose(self.graphs.value, term, precision) for term in terms]
+        total = enclosures.reduced("sum", each, precision)
+        if is_infinite(total.low) and is_infinite(total.high):
+            text = "terms of both signs are beyond e^(3e18), the end of MPFR's numbers; their sum is unknown"
+            raise OracleError(f"{self._described(terms)}: {text}")
+        return enclosures.rational_end(total.low, upwards=False), enclosures.rational_end(total.high, upwards=True)
 
     def _alike(self, terms: list[dict[str, float]]) -> list[tuple[mpq, dict[str, float]]]:
         """Return the terms with their factors. If all terms are proportional to the gradient, terms that differ only in

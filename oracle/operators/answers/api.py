@@ -337,7 +337,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
     require_known_classes(op, args, target)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
-    # A kernel with sums of a formula over rows adds in float32, whatever type it multiplies in.
+    # A kernel with sums of a formula over rows adds in float32, also where it multiplies in 16 bits.
     own = op.computes.apart(target.form, kernel_type) if is_elementwise(op.computes) else None
     is_narrow = numerics == "native" or (own is not None and kernel_type in own.native)
     result = device_kernel(op, args, target.form, narrow if is_narrow else np.float32, flushing)
