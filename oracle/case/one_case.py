@@ -57,7 +57,7 @@ def with_cause_of_reruns(outcome: Outcome, prepared: Prepared, backend: Backend)
     held = [output.held for output in prepared.memory.outputs.values()]
     of_memory = cause == KEPT or (outcome.detail.rule == WRITTEN and cause.startswith(NOT_WRITTEN))
     of_memory |= family_of(cause) == "special" and not np.isfinite(held).all()
-    if outcome.status != "fail" or (cause and not of_memory):
+    if outcome.status != "fail" or (cause and not of_memory) or not prepared.values:  # no value can be wrong
         return outcome
     if getattr(backend, "recorded", False):
         return _with_cause(outcome, "") if cause == KEPT and not np.isfinite(held).all() else outcome

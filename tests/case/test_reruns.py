@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
-from misbehaving import Makes, log_sigmoid
+from misbehaving import Makes, Then, log_sigmoid
 
 from oracle.case.one_case import AGAIN, OTHERWISE, STALE, run_case
 from oracle.case.prepare import KINDS, poison_of
@@ -107,3 +107,14 @@ def test_results_that_change_from_run_to_run_are_a_race():
 def test_nothing_is_told_of_a_recording_that_only_a_rerun_could_tell():
     case = beside("nan", far_below(log_sigmoid()))
     assert cause(case, overflows, recorded=True) == ""
+
+
+def test_a_write_in_a_call_that_computes_nothing_is_not_of_the_memory():
+    """The device writes 0, which an output that contains 0 does not show."""
+    (case,) = (
+        c for c in load(default_dir() / "binary_cross_entropy_with_logits.yaml")
+        if c.id == "binary_cross_entropy_with_logits/empty_beside_weights[float32-0x4-reduction=0]"
+    )  # fmt: skip
+    record = run_case(case, Then(lambda call: [out.fill(0) for out in call.outputs.values()] and None), Settings())
+    assert record.detail.rule == "a call that computes nothing leaves the output untouched"
+    assert record.detail.cause == ""

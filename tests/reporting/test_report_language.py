@@ -92,6 +92,8 @@ def test_a_sentence_puts_its_parts_into_the_same_language() -> None:
          "整体相差 0.5 倍，如同属性 reduction 被读成 1"),
         ("zero where one lane: element 3 of every 8: a share of the work is lost",
          "同一向量通道：每 8 个元素中的第 3 个处为零：有一部分计算任务丢失"),
+        ("run 2: 3 of 4 elements of out differ", "第 2 次运行：out 的 4 个元素中有 3 个不同"),
+        ("structure: out has dtype float32, expected float16", "结构：out 的 dtype 是 float32，应为 float16"),
         ("nobody has translated this", "nobody has translated this"),
         ("", ""),
     ],

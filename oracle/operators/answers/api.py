@@ -22,7 +22,7 @@ from ...numerics.orders.reducing import coarsest, reduces
 from ...numerics.sink import Sink
 from ..definition.operands import formula_operands
 from ..definition.operator import Arguments, Operator
-from ..definition.roles import class_axis
+from ..definition.roles import Shape, class_axis
 from . import integers
 from .integers import INTEGERS, computes_integers
 from .reference import Reference, require_known_classes
@@ -186,15 +186,20 @@ def writes(call: Call) -> bool:
     return bool(written(call))
 
 
+def fits(op: Operator, ready: Arguments, shape: Shape) -> None:
+    """Refuse an output of another size than the page makes. Raises OracleError."""
+    wanted = tuple(op.output_shape(ready))
+    if math.prod(shape) != math.prod(wanted):
+        text = f"its checks take an {op.output} of shape {shape}, and its page makes one of shape {wanted}"
+        raise OracleError(f"{op.name}: {text}; add a check of {op.output}'s shape, or say it in undefined")
+
+
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink; with ``judged`` the sink has the data that a verdict needs."""
     ready = _ready(op, args, target)
     require_known_classes(op, ready, target)
-    wanted = op.output_shape(ready)
-    if out.size != math.prod(wanted):
-        text = f"its checks take an {op.output} of shape {out.shape}, and its page makes one of shape {tuple(wanted)}"
-        raise OracleError(f"{op.name}: {text}; add a check of {op.output}'s shape, or say it in undefined")
-    term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == wanted
+    fits(op, ready, out.shape)
+    term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == op.output_shape(ready)
     sink = Sink(
         out, op.host_type(ready, target), judged=judged, filled=term_by_term, soc=target.form, flushes=target.flushes
     )
@@ -335,6 +340,7 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
         return out
     args = _ready(op, args, target)
     require_known_classes(op, args, target)
+    fits(op, args, spec.shape)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
     # A kernel with sums of a formula over rows adds in float32, also where it multiplies in 16 bits.
@@ -361,7 +367,9 @@ def sketch(call: Call) -> dict[str, Array]:
         elif computes_integers(op, args, target):
             result[name] = integers.result_of(op, _ready(op, args, target), target)[0].astype(np.float64)
         else:
-            result[name] = device_kernel(op, _ready(op, args, target), target.form, np.float64).reshape(shape)
+            ready = _ready(op, args, target)
+            fits(op, ready, shape)
+            result[name] = device_kernel(op, ready, target.form, np.float64).reshape(shape)
     return result
 
 

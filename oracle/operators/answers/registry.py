@@ -142,7 +142,8 @@ class Registry(Mapping[str, Operator]):
         """Return the YAML file of an operator from outside. Raises OracleError if there is none."""
         file = self._folders[page.name] / f"{page.slug}.yaml"
         if not file.is_file():
-            raise OracleError(f"{page.origin}: its cases are missing: there is no {file}")
+            text = f"`aclnn-oracle new-operator {page.name} --dir DIR` writes one to begin with"
+            raise OracleError(f"{page.origin}: its cases are missing: there is no {file}; {text}")
         return file
 
     def folders(self) -> Mapping[str, Path]:
@@ -190,7 +191,8 @@ def unknown_operator(name: object) -> OracleError:
     if "," in str(name):
         hints += ["give one name; --op can be repeated"]
     if not hints:
-        own = 'make one of your own known by --operator module:NAME, in Python by OPERATORS.add("module:NAME")'
+        own = "make one of your own known by --operator module:NAME, in Python by "
+        own += 'oracle.operators.OPERATORS.add("module:NAME")'
         hints = [own, f"`aclnn-oracle info` lists the {len(OPERATORS)} known"]
     return OracleError(f"unknown operator {name!r}; {'; '.join(hints)}")
 

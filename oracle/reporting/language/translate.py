@@ -96,7 +96,8 @@ PHRASES: tuple[str, ...] = (
     "infinite exactly where the golden is, with its sign", "exact zero where the operator says zero",
     "a number of the type the host rounds to first", "status code", "inputs unchanged", "guards untouched",
     "every element written", "output is an array", "shape", "dtype", "a refused call leaves the output untouched",
-    "an empty input leaves the output untouched",
+    "a call that computes nothing leaves the output untouched", "bitwise equal on # runs", "run #",
+    "a contiguous layout", "a slice of the batch",
     # reasons
     "matched_ratio # (# of #) < #", "# elements of # outside the error bound, the worst # times the bound",
     "# element of # outside the error bound, the worst # times the bound",
@@ -160,6 +161,14 @@ SENTENCES: tuple[str, ...] = (
     "{name} or {names}", "{name} and {names}", "signal {count} ({value})", "source ({value})",
     "{name} is {value} at every wrong element that is shown", "wrong where {limit}",
     "scattered: {count} of {total}, where {limit}", "the magnitude of {name}",
+    # reasons of the structure layer (explain/structure.py, case/judge.py, case/execute.py)
+    "the call leaves {name} untouched", "{name} was written", "the device modified {names}",
+    "expected {status}, the device answered {answer}", "{name} is {kind}, not a NumPy array",
+    "{name} has dtype {type}, expected {other}", "{name} has shape {shape}, expected {other}",
+    "{count} elements outside {name} were written, all before its first element",
+    "{count} elements outside {name} were written", "{count} of {total} elements of {name} were not written",
+    "{what} gives the same bits", "{what}: {count} of {total} elements of {name} differ",
+    "{what}: {count} of {total} elements differ", "{what}: the device answered {answer} with another output",
     # conditions of failures (explain/conditions.py); a longer sentence comes before its own beginning
     "no case shows where between {low} and {high} {subject} begins to matter", "{some}, and {others}",
     "{subject} is longer than {least} and no longer than {most} and {rest}",

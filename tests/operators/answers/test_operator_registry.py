@@ -36,8 +36,11 @@ def test_a_module_that_does_not_import_is_one_message(source, message, tmp_path,
         ("silu_backwrd", "did you mean aclnnSiluBackward, or silu_backward?"),
         ("aclnnSiluBackwrd", "did you mean aclnnSiluBackward"),
         ("Softmax_Backward", "did you mean aclnnSoftmaxBackward"),
-        ("aclnnZzz", "make one of your own known by --operator module:NAME, in Python by OPERATORS.add"),
-        ("aclnn", "make one of your own known by --operator module:NAME, in Python by OPERATORS.add"),
+        (
+            "aclnnZzz",
+            "make one of your own known by --operator module:NAME, in Python by oracle.operators.OPERATORS.add",
+        ),
+        ("aclnn", "make one of your own known by --operator module:NAME, in Python by oracle.operators.OPERATORS.add"),
     ],
 )
 def test_an_unknown_operator_is_told_with_the_one_that_was_meant(name, message):
