@@ -213,7 +213,10 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
         left &= ~limited.members[0]
     whole = _contrasted(population, left)
     if whole is not None and whole.failed >= max(CLEAR * whole.inside, FULL * np.count_nonzero(left)):  # one bug
-        return [*result, part(left, whole)]
+        result.append(part(left & whole.holds, whole))
+        left &= ~whole.holds
+        if not left.any():
+            return result
     without_cause = np.array([not (case.detail and case.detail.cause) for case in population.cases], bool)
     for own in _by_cause(population, left):
         own &= left

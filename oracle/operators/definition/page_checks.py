@@ -338,27 +338,27 @@ def _name_problems(op: Operator) -> Iterator[str]:
 
 def _unknown(field: str, names: Iterable[str], known: Iterable[str], what: str) -> Iterator[str]:
     every = tuple(known)
-    for name in names:
-        if name not in every:
-            hint = f"{suggestion(name, every)}; there are: {', '.join(every) or 'none'}"
-            yield f"{field} names {name}, which is no {what}{hint}"
+    for name in (name for name in names if name not in every):
+        hint = f"{suggestion(name, every)}; there are: {', '.join(every) or 'none'}"
+        yield f"{field} names {name}, which is no {what}{hint}"
 
 
 def _form_problems(op: Operator) -> Iterator[str]:
     """Yield the names of orders and conditions that look like a kernel's name but belong to no kernel."""
     if not isinstance(op.computes, Formula):
         return
+    if any(_used(f, condition=k.startswith("unspecified"))[1] for k, f in op.computes.formulas.items()):
+        return  # it has no graph, which _symbol_problems reports
     over = op.computes.over.removeprefix("all but ")
     if over not in ("", "all"):
         yield from _unknown("over", (over,), op.by_name, "parameter, and not all")
-        named = op.by_name.get(over)
-        if named is not None and named.kind != "input" and named.role not in _ALONG:
+        if (named := op.by_name.get(over)) is not None and named.kind != "input" and named.role not in _ALONG:
             yield f"over names {over}, which says no axes; it names an input, or one of {', '.join(_ALONG)}"
     if not op.computes.over:
-        names, problem = _used(op.computes.formula, condition=False)
-        if PLACE in names:
+        graph = trace(op.computes.formula)
+        if PLACE in names_of(graph):
             yield "its formula asks for place() and over names no axis, as Formula(formula, over='dim') does"
-        if not problem and any(node.op in REDUCING for node in walk(trace(op.computes.formula))):
+        if any(node.op in REDUCING for node in walk(graph)):
             yield "its formula sums along an axis and over names none, as Formula(formula, over='dim') does"
     if op.shape is None and reduces(op.computes) and _is_per_row(op):
         text = f"its formula gives one value for each row, and {op.output} has the shape of {op.main}"
