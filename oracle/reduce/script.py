@@ -54,6 +54,7 @@ def script(shrunk: ShrunkCase, proof: str = "") -> str:
         proof=_comment(proof) or "not run before it was handed over",
         guard=GUARD_BYTES,
         imports=_imports(settings, special),
+        pages=_pages(settings),
         backend=repr(home_of(settings.backend)),
         options=repr(dict(settings.backend_options)),
         op=repr(case.op),
@@ -97,6 +98,14 @@ def _imports(settings: Settings, special: bool) -> str:
         started = f"oracle.emulator.activate({settings.soc!r}, cann={settings.cann!r})"
         lines += ["import oracle.emulator", started]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _pages(settings: Settings) -> str:
+    """Return the lines that register operators from outside: a device may ask oracle.adapter about its operator."""
+    if not settings.operators:
+        return ""
+    lines = [f"    OPERATORS.add({text!r})\n" for text in settings.operators]
+    return f"try:\n    from oracle.operators import OPERATORS\nexcept ImportError:\n    pass\nelse:\n{''.join(lines)}"
 
 
 def _input(name: str, plan: TensorPlan | None, memory: Memory) -> str:

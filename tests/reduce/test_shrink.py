@@ -180,6 +180,13 @@ def test_attributes_of_every_type_stand_in_the_script(blended, tmp_path):
     compile(text, "script.py", "exec")
 
 
+def test_a_script_registers_an_operator_from_outside_for_a_device_that_asks_about_it(blended, tmp_path):
+    shrunk = shrink(blended.case(slope=2.0), IgnoresSlope(), Settings())
+    text = script(replace(shrunk, settings=replace(shrunk.settings, operators=("blended:OPERATOR",))))
+    assert "    OPERATORS.add('blended:OPERATOR')\n" in text
+    compile(text, "script.py", "exec")
+
+
 def test_a_case_that_passes_has_nothing_to_reduce():
     case = cases("aclnnSoftmaxBackward")[0]
     with pytest.raises(OracleError, match="nothing to reduce: it ended pass"):
