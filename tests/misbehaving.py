@@ -258,6 +258,11 @@ class Unsupporting(Device):
         return "not on Sundays"
 
 
+class SaysYes(Device):
+    def unsupported(self, call: Call) -> bool:
+        return True
+
+
 class Dies(Device):
     """Ends its own process on cases with "/dies" in the id, and hangs with "/hangs"."""
 

@@ -14,9 +14,9 @@ import numpy as np
 from ..backends import BUILTIN, MAIN_OPTION, Backend
 from ..backends.replay import RecordedOutputs
 from ..catalogue.data.case import Case
-from ..guest.opening import CallNotSupported, DeviceError, guarded, load_backend, readable
+from ..guest.opening import CallNotSupported, DeviceError, guarded, load_backend
 from ..guest.process import IsolatedBackend
-from ..guest.serve import status_of
+from ..guest.serve import reason_of, status_of
 from ..model.aclnn import Status
 from ..model.call import Array, Call, TensorSpec
 from ..model.errors import OracleError
@@ -216,8 +216,7 @@ def unsupported(backend: Backend, call: Call) -> str:
     if asked is None:
         return ""
     with guarded():
-        answer = asked(call)
-    return readable(answer) if answer else ""
+        return reason_of(asked(call))
 
 
 def answer(backend: Backend, call: Call, watch: Stopwatch) -> Status:

@@ -59,8 +59,7 @@ def convert(args: argparse.Namespace) -> int:
     texts = {args.output / file.name: file.text for file in files if file.count}
     _write(args.output, texts, args.cases)
     for file in files:
-        target = args.output / file.name
-        print(f"{target}: {file.count} cases")
+        print(f"{args.output / file.name}: {file.count} cases" + ("" if file.count else "; the file is not written"))
         for reason, count in file.simplified.most_common():
             print(f"  {count} {reason}")
         for reason, count in file.omitted.most_common():

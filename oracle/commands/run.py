@@ -161,6 +161,7 @@ def run_catalogue(args: argparse.Namespace) -> int:
     return INTERRUPTED if invocation.interrupted else status
 
 
+_FILES = (".csv", ".json", ".jsonl", ".yaml", ".yml")
 _ID = re.compile(r"[a-z][a-z0-9_]*/[^\s\[\]]+(?:\[.*\])?\Z", re.DOTALL)
 
 
@@ -187,7 +188,7 @@ def _without_ids(words: Sequence[str], values: dict[str, Any]) -> list[str]:
             rest.append(word)
         elif word == "-":
             ids += _ids_in(sys.stdin.buffer.read(), "standard input")
-        elif _ID.match(word) and not Path(word.partition("::")[0]).exists():
+        elif _ID.match(word) and Path(word).suffix not in _FILES and not Path(word.partition("::")[0]).exists():
             ids.append(word)
         elif Path(word).suffix in ("", ".txt", ".ids") and Path(word).is_file():
             ids += _ids_in(read_bytes(word, FOREIGN_BYTES), word)

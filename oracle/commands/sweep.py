@@ -219,4 +219,5 @@ def _summary(progress: Progress, backend: str | None, rows: int, every: int, ver
     if progress.rows_done < rows:
         print(f"stopped early at {progress.wrong} wrong elements")
     for e in progress.worst:
-        print(f"  {' '.join(e['codes'])} ({', '.join(e['values'])}): expected {e['expected']}, got {e['actual']}")
+        expected, actual = (float.fromhex(e[name]) for name in ("expected", "actual"))
+        print(f"  {' '.join(e['codes'])} ({', '.join(e['values'])}): expected {expected!r}, got {actual!r}")

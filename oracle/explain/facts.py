@@ -91,7 +91,8 @@ def _facts(
         parameter = None if op is None else op.by_name.get(n)
         if parameter is None or parameter.role != "axis":  # for an axis, its place says more than its number
             counts = parameter is not None and parameter.role in COUNTS and isinstance(value, int)
-            word = str(value + 0.0 if isinstance(value, float) else value)  # -0.0 is 0.0
+            plain = value + 0.0 if isinstance(value, float) else value  # -0.0 is 0.0
+            word = "a null pointer" if value is None else str(plain)
             result[f"the attribute {n}"] = value if counts else word
         if op is not None and parameter is not None and parameter.role == "mask":
             result |= {f"{output} asked": digit == "1" for output, digit in zip(op.outputs, str(value), strict=False)}

@@ -263,8 +263,7 @@ class Guest:
 
     def _unsupported(self) -> dict[str, Any]:
         assert self._call is not None
-        reason = self._backend.unsupported(self._call)  # type: ignore[attr-defined]  # called only if it exists
-        return {"unsupported": readable(reason) if reason else ""}
+        return {"unsupported": reason_of(self._backend.unsupported(self._call))}  # type: ignore[attr-defined]  # it exists
 
     def _run(self) -> dict[str, Any]:
         assert self._call is not None
@@ -310,6 +309,13 @@ class Guest:
             about["broken"] = True
         about["odd"] = [readable(change) for change in self._noted.changes()]
         return about
+
+
+def reason_of(returned: Any) -> str:
+    """Return the reason with which a backend refuses a call, "" if it takes it. Raises TypeError for no reason."""
+    if returned is None or isinstance(returned, str):
+        return readable(returned or "")
+    raise TypeError(f"unsupported() returned {readable(repr(returned))[:200]}; it must return the reason, or None")
 
 
 def status_of(returned: Any) -> Status:

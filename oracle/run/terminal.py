@@ -91,14 +91,15 @@ class Progress:
 
     def left(self, elapsed: float) -> float:
         """Return the seconds for the remaining cases: their costs at the speed of this run. The predicted costs weigh
-        as much as a run of ``KNOWN`` seconds, so that the first estimate does not depend only on the first cases."""
+        as much as a run of ``KNOWN`` seconds, or of a tenth of the whole, so that the first estimate does not depend
+        only on the first cases."""
         if not self._planned:
             self._left = dict(self.costs())
             self._planned = sum(self._left.values())
         for case_id in self.statuses.keys() & self._left.keys():
             del self._left[case_id]
-        left = sum(self._left.values())
-        return left * (elapsed + KNOWN) / (self._planned - left + KNOWN)
+        left, known = sum(self._left.values()), min(KNOWN, self._planned / 10)
+        return left * (elapsed + known) / (self._planned - left + known) if left else 0.0
 
     def close(self) -> None:
         """Clear the line for pytest's next output."""

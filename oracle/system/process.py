@@ -29,6 +29,10 @@ def version_of(package: str) -> str:
 # Attributes named ``module:attribute`` on a command line: a user's backend, operator or kernels.
 
 
+#: The extra of this package that installs a module.
+EXTRAS = {"torch": "torch", "torch_npu": "torch-npu", "mindspore": "mindspore", "distributed": "cluster"}
+
+
 def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) -> Any:
     """Import ``module``, also from the current folder, and return the attribute, which can be dotted.
 
@@ -45,7 +49,8 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
         missing = error.name or module
         if module == missing or module.startswith(missing + "."):
             raise OracleError(f"{who}: no module {missing!r} on sys.path or in {here}") from None
-        raise OracleError(f"{who}: {module} needs the module {missing!r}, which is not installed") from None
+        advice = f"; pip install 'aclnn-oracle[{EXTRAS[missing]}]'" if missing in EXTRAS else ""
+        raise OracleError(f"{who}: {module} needs the module {missing!r}, which is not installed{advice}") from None
     except OracleError:
         raise
     except (Exception, SystemExit) as error:  # a module that exits would end the command, and could end it with 0

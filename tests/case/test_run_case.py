@@ -44,6 +44,7 @@ WRONG = [
     (m.AnswersANumber, log_sigmoid(), "error", "TypeError: run() returned 0; it must return an oracle.Status, or None"),
     (m.AnswersResults, log_sigmoid(), "error", "TypeError: run() returned a dict; it must write into call.outputs and"),
     (m.Unsupporting, log_sigmoid(), "skip", "not on Sundays"),
+    (m.SaysYes, log_sigmoid(), "error", "unsupported() returned True; it must return the reason, or None"),
 ]  # fmt: skip
 
 

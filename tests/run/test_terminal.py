@@ -74,6 +74,16 @@ def test_the_time_left_is_of_the_cases_that_are_left() -> None:
     assert progress.left(20.0) == pytest.approx(90.0 * 22 / 12)  # half as fast as estimated
 
 
+def test_the_time_left_of_short_cases_that_take_long_is_that_of_the_ended_ones() -> None:
+    """Each case ends the device's process, and a new one takes a second."""
+    costs = {str(number): 0.005 for number in range(160)}
+    progress = Progress(160, Reporter(True), ENGLISH, lambda: costs)  # type: ignore[arg-type]
+    progress.statuses.update({str(number): "crash" for number in range(40)})
+    assert progress.left(50.0) == pytest.approx(150.0, rel=0.3)
+    progress.statuses.update({str(number): "crash" for number in range(160)})
+    assert progress.left(200.0) == 0.0
+
+
 def failed(number: int, **changes: Any) -> CaseRecord:
     detail = Detail(rule=changes.pop("rule", "status code"), replay=f"aclnn-oracle replay {number}")
     given: dict[str, Any] = {"op": "aclnnXBackward", "dtype": "float32", "status": "fail", "reason": "r", **changes}

@@ -227,7 +227,8 @@ def _as_the_other(array: Array) -> Array:
     if not names:
         return array
     other = next(kind for n, kind in NARROW.items() if n not in names)
-    return shaped(np.ascontiguousarray(array).view(other).astype(array.dtype), array)
+    with np.errstate(all="ignore"):
+        return shaped(np.ascontiguousarray(array).view(other).astype(array.dtype), array)
 
 
 OPERAND: dict[str, tuple[Callable[[Array], Array], str, str, str]] = {

@@ -97,7 +97,7 @@ PHRASES: tuple[str, ...] = (
     "a number of the type the host rounds to first", "status code", "inputs unchanged", "guards untouched",
     "every element written", "output is an array", "shape", "dtype", "a refused call leaves the output untouched",
     "a call that computes nothing leaves the output untouched", "bitwise equal on # runs", "run #",
-    "a contiguous layout", "a slice of the batch",
+    "a contiguous layout", "a slice of the batch", "a null pointer",
     # reasons
     "matched_ratio # (# of #) < #", "# elements of # outside the error bound, the worst # times the bound",
     "# element of # outside the error bound, the worst # times the bound",

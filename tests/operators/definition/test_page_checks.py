@@ -142,7 +142,10 @@ def test_the_pages_of_this_package_are_taken(name):
             with_also(axis("dim")) | computes(lambda g, x: sum_over(g * x) + max_over(x), over="dim"),
             "its formula gives one value for each row, and gradInput has the shape of self; write shape=",
         ),
-        (computes(lambda g, x: g * sum_over(x) if x > 0 else g, over="gradOutput"), "a formula cannot branch on (0 < x)"),
+        (
+            computes(lambda g, x: g * sum_over(x) if x > 0 else g, over="gradOutput"),
+            "a formula cannot branch on (0 < x)",
+        ),
         (computes(lambda g, x: g * sum_over(x), over="dimm"), "dimm, which is no parameter, and not all; there are: "),
         (with_also(output("gradWeight")), "its output gradWeight has no role, which says its shape"),
         ({"mean": lambda a: 3}, "it has a mean and no attribute reduction(...)"),
