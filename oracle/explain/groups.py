@@ -222,6 +222,7 @@ def _divided(population: Population, chosen: Array, status: CaseStatus) -> list[
         own &= left
         where = _contrasted(population, own)
         if where is not None:
+            where = _widened(where, population, left)
             own |= left & where.holds & without_cause
             kept = own | ~population.bad
             where = replace(measured(where.conditions, where.holds[kept], own[kept], where.bits), holds=where.holds)
@@ -268,6 +269,25 @@ def _contrasted(population: Population, chosen: Array, *, sized: bool = True) ->
         return None
     holds = np.logical_and.reduce([condition.of(population.facts) for condition in result.conditions])
     return replace(result, holds=holds)
+
+
+def _widened(where: Contrast, population: Population, failures: Array) -> Contrast:
+    """Return a condition without the parts that only keep failures of other causes out: without such a part, nearly as
+    large a share of the cases under it fails. Not every failure of a bug shows the bug's cause."""
+
+    def holding(chosen: Sequence[Condition]) -> Array:
+        return np.asarray(np.logical_and.reduce([condition.of(population.facts) for condition in chosen]))
+
+    def share(holds: Array) -> float:
+        failed, passed = (int(np.count_nonzero(holds & some)) for some in (failures, ~population.bad))
+        return failed / max(1, failed + passed)
+
+    kept, least = list(where.conditions), CLEAR * share(where.holds)
+    for condition in where.conditions:
+        rest = [each for each in kept if each is not condition]
+        if rest and share(holding(rest)) >= least:
+            kept = rest
+    return replace(where, conditions=tuple(kept), holds=holding(kept))
 
 
 def _by_cause(population: Population, chosen: Array) -> list[Array]:
