@@ -29,7 +29,10 @@ write a report. Start with:
   aclnn-oracle run                 the built-in catalogue on the CPU oracle
   aclnn-oracle info                the installed versions, backends and SoCs
 """
-EPILOG = "Exit status 0: all well, 1: something failed, 2: bad input, 130: interrupted. Each command has --help."
+EPILOG = (
+    "Exit status 0: all well, 1: something failed, 2: bad input, 130: interrupted; run has more. "
+    "Each command has --help."
+)
 
 
 def parser(command: str = "") -> argparse.ArgumentParser:

@@ -33,10 +33,7 @@ _TAKE_VALUE = (
     "--last-failed-no-failures",
 )  # fmt: skip
 
-_NOTHING_CHOSEN = (
-    "nothing was run: the paths, -k, -m, --op, --where, --tier, --volume and --soc leave no case (each alone, with "
-    "--collect-only -q, lists what it chooses), or a foreign file's cases are all left out (the warning says why)"
-)
+_CHOOSING = ("-k", "-m", "--op", "--where", "--tier", "--volume", "--soc")
 
 BAD_INPUT = 2
 
@@ -153,12 +150,21 @@ def run_catalogue(args: argparse.Namespace) -> int:
     if own_name and report.parent.is_dir():
         _link(report.parent, {name: path for name, path in latest.items() if _stamp(path) != before[name]})
     if status == pytest.ExitCode.NO_TESTS_COLLECTED:
-        print(f"aclnn-oracle: {_NOTHING_CHOSEN}", file=sys.stderr)
+        print(f"aclnn-oracle: {_nothing_chosen(args.words)}", file=sys.stderr)
     if status == pytest.ExitCode.USAGE_ERROR:  # bad input: the same status as in every other command
         return BAD_INPUT
     if invocation.failed_enough:
         return int(pytest.ExitCode.TESTS_FAILED)
     return INTERRUPTED if invocation.interrupted else status
+
+
+def _nothing_chosen(words: Sequence[str]) -> str:
+    """Say which options of a command line leave no case."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    given = [shlex.join([w] if "=" in w else [w, v]) for w, v in pairs if w.partition("=")[0] in _CHOOSING]
+    each = "; each alone, with --collect-only -q, lists what it chooses" if len(given) > 1 else ""
+    text = f"nothing was run: no case is left by {' and '.join(given) or 'the paths'}{each}"
+    return f"{text}. If a foreign file's cases are all left out, the warning says why"
 
 
 _FILES = (".csv", ".json", ".jsonl", ".yaml", ".yml")
