@@ -41,7 +41,8 @@ from ..defects.registry import defects, right_kernels, sampled
 from ..model.aclnn import platform
 from ..model.call import Array, Call
 from ..model.errors import OracleError
-from ..numerics.orders.formula import Form, Formula, is_elementwise
+from ..numerics.expressions import Function
+from ..numerics.orders.formula import Form, Formula, condition_of, is_elementwise
 from ..operators import Reference, compute, operator, references, validate, writes
 from ..settings.settings import Settings
 
@@ -150,18 +151,21 @@ def _on_every_soc(case: Case, share: WorkItem, answer: Answer) -> None:
 
 class Basis(NamedTuple):
     """All that a reference depends on, except the operands. ``apart``: for each output the SoC's own order, if it is
-    right only on its SoCs."""
+    right only on its SoCs, and the condition under which the SoC's answer is unknown."""
 
     kind: str  # the kernel type
     flushes: frozenset[str]
-    apart: tuple[Form | None, ...]
+    apart: tuple[tuple[Form | None, Function | None], ...]
 
     @classmethod
     def of(cls, call: Call) -> Basis:
         arguments, target = call.arguments, platform(call.soc, call.cann)
         outputs = [(each.computes, each.host_type(arguments, target)) for each in operator(call.op).each]
-        apart = (f.apart(target.form, stored) if isinstance(f, Formula) else None for f, stored in outputs)
-        return cls(kernel_type(call, arguments), target.flushes, tuple(apart))
+        apart = tuple(
+            (scheme.apart(target.form, stored), condition_of(scheme, target.form, stored))
+            for scheme, stored in outputs if isinstance(scheme, Formula)
+        )  # fmt: skip
+        return cls(kernel_type(call, arguments), target.flushes, apart)
 
 
 class KernelValues:
