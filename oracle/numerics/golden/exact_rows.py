@@ -26,7 +26,7 @@ class ExactRow:
     """One row's exact stages: sums of float64 numbers if possible, else enclosures."""
 
     def __init__(self, rows: Stages, row: Index) -> None:
-        self.rows, self.graph = rows, rows.graph
+        self.rows, self.graph = rows, rows.graph.of_one_element if rows.length == 1 else rows.graph
         self.columns = {
             name: v[row] if isinstance(v, np.ndarray) else np.broadcast_to(np.float64(v), rows.length)
             for name, v in rows.operands.items()
@@ -35,10 +35,11 @@ class ExactRow:
         self.ratios: dict[str, mpq] = {}  # stages that are rational numbers but no such sums
         self.enclosed: list[Stage] = []
         self._ends: dict[int, dict[str, enclosures.Interval]] = {}
-        with np.errstate(all="ignore"):
-            kept = rows.totals(self.graph, FLOAT64, row, rows.loaded(row))
-        # Every stage in float64, for special values.
-        self.plain = {s.name: float(np.ravel(kept.known[s.name])[0]) for s in self.graph.stages}
+        self.plain: dict[str, float] = {}  # every stage in float64, for special values
+        if self.graph.stages:
+            with np.errstate(all="ignore"):
+                kept = rows.totals(self.graph, FLOAT64, row, rows.loaded(row))
+            self.plain = {s.name: float(np.ravel(kept.known[s.name])[0]) for s in self.graph.stages}
         for stage in self.graph.stages:
             result = self._as_parts(stage)
             if result is None:

@@ -130,6 +130,16 @@ class Graph:
         return any(stage.kind == TOTAL for stage in self.stages)
 
     @cached_property
+    def of_one_element(self) -> Graph:
+        """The graph of a row of one element: each stage is its only term."""
+        if self.sums_rows:
+            return self
+        terms: dict[Expression, Expression] = {}
+        for stage in self.stages:
+            terms[symbol(stage.name)] = substitute(stage.terms, terms)
+        return Graph(substitute(self.outer, terms))
+
+    @cached_property
     def is_rational(self) -> bool:
         """Return whether every stage, and the remaining graph, is a rational number."""
         return all(map(is_rational, (*(stage.terms for stage in self.stages), self.outer)))

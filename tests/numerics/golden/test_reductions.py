@@ -11,6 +11,7 @@ import pytest
 from gmpy2 import mpfr, mpq
 from truth import TYPES, rounded
 
+from oracle.numerics.exact import enclosures
 from oracle.numerics.expressions import LENGTH, exp, length, log, max_over, mean_over, min_over, sqrt, stored, sum_over
 from oracle.numerics.golden import reductions
 from oracle.numerics.golden.sums import TERMS
@@ -277,6 +278,19 @@ def test_rows_of_one_number_are_proved_together(formula: Callable[..., Any], ans
     assert (out[3:] == answer).all()
     assert not np.signbit(out[3:]).any()
     assert len(looked_at) <= 3
+
+
+def test_the_sum_of_one_number_is_that_number(monkeypatch) -> None:
+    """So log(sum(e^x)) is x. As a sum it would take 4096 bits until x minus it is too small for every format."""
+    precisions = []
+    enclose = enclosures.enclose
+    monkeypatch.setattr(enclosures, "enclose", lambda *given: precisions.append(given[2]) or enclose(*given))
+    x = np.random.default_rng(5).normal(0, 2, (50, 1)).astype(np.float32)
+    out = np.ones_like(x)
+    naive = Formula(lambda x: x - log(sum_over(exp(x))), over="dim")
+    reductions.evaluate(naive, {"x": x}, (1,), Sink(out, "float32"))
+    assert not out.any()
+    assert max(precisions) == enclosures.PATIENCE
 
 
 @pytest.mark.parametrize("n", [2, 4, 6])
