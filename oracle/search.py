@@ -21,7 +21,7 @@ from .explain.facts import Fact, facts_of
 from .model.errors import OracleError
 from .operators import OPERATORS
 from .operators.definition.operator import Operator
-from .record.types import CaseRecord
+from .record.types import OF_ORACLE, CaseRecord
 from .reduce.shrink import shrink_with
 from .settings.settings import Settings
 
@@ -167,7 +167,7 @@ class Search:
         state.visited |= new
         state.calls += 1
         record = self.run(case)
-        if record.status == "skip" or record.reason.startswith("oracle: "):  # no golden: the device is not to blame
+        if record.status == "skip" or record.reason.startswith(OF_ORACLE):  # no golden: the device is not to blame
             state.skipped[record.reason] += 1
             return True
         if not record.ok or len(state.judged) < CONTRASTED:

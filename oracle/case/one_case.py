@@ -24,7 +24,7 @@ from ..model.call import Array
 from ..model.dtypes import dtype_of
 from ..model.errors import OracleError, Unserved
 from ..numerics.floats.environment import ieee_arithmetic
-from ..record.types import NO_GOLDEN, CaseRecord
+from ..record.types import NO_GOLDEN, OF_ORACLE, CaseRecord
 from ..settings.settings import Settings
 from .execute import Execution, Stopwatch, execute, operands_after, unsupported
 from .judge import Outcome, judge, outcome_of, outcome_of_bug, outcome_of_device, outcome_of_layers, record_of
@@ -211,7 +211,7 @@ def run_case(
     except Unserved as error:
         outcome = Outcome("skip", f"{NO_GOLDEN}{error}")
     except OracleError as error:
-        outcome = Outcome("error", f"oracle: {error}")
+        outcome = Outcome("error", f"{OF_ORACLE}{error}")
     except Exception as error:  # a bug of this package
         outcome = outcome_of_bug(error)
     took = before + time.perf_counter() - started
@@ -222,7 +222,7 @@ def run_case(
         try:
             record_skip(Path(folder), case.id, outcome.reason, settings.worker)
         except OracleError as error:
-            outcome = Outcome("error", f"oracle: {error}")
+            outcome = Outcome("error", f"{OF_ORACLE}{error}")
     if isinstance(backend, IsolatedBackend):
         backend.meanwhile = None
         outcome = replace(outcome, notes=backend.drain_notes())

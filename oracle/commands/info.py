@@ -27,12 +27,11 @@ from ..operators.definition.operator import Operator
 from ..operators.definition.roles import Role
 from ..run.session import versions
 from ..standards import STANDARDS
-from ..system.process import BLOCK, ENGINE, THREADS, Variable, version_of
+from ..system.process import BLOCK, ENGINE, FRAMEWORKS, THREADS, Variable, extra_of, version_of
 from . import Subparsers
 
 # Products in the public documents that support none of the operators; they are no SoCs of this project.
 UNSUPPORTED = {"ascend310b": "Atlas 200I/500 A2 inference", "ascend310": "Atlas 200/300/500 inference"}
-FRAMEWORKS = ("torch", "torch_npu", "mindspore")  # built-in backends that need the package of their name
 _PREFIX = "ACLNN_ORACLE_"  # begins the name of every variable of this package
 
 
@@ -126,7 +125,7 @@ def _state(name: str) -> str:
         return "ready: --backend-option path=DIR, a folder made by --record-outputs"
     if name in FRAMEWORKS:
         if importlib.util.find_spec(name) is None:
-            return f"needs the package {name}: pip install 'aclnn-oracle[{name.replace('_', '-')}]'"
+            return f"needs the package {name}: {extra_of(name)}"
         return f"{name} is installed; a run loads it"
     try:
         backend = load(name)

@@ -118,13 +118,14 @@ def _written(found: Search, settings: Settings, folder: Path) -> int:
     record = folder / "search.jsonl"
     _record(found, settings, record)
     print(f"record: {record}")
-    unjudged = [state.op for state in states if state.calls == sum(state.skipped.values())]
-    refused = [name for name in unjudged if name in found.refused]
+    refused = [state.op for state in states if state.op in found.refused]
     if refused:
         print(f"{settings.soc} refuses every call of: {', '.join(refused)}")
-    if unjudged != refused:
-        print(f"nothing was judged of: {', '.join(name for name in unjudged if name not in refused)}")
-    return 1 if failing or unjudged != refused or len(refused) == len(states) else 0
+    others = [state for state in states if state.op not in found.refused]
+    unjudged = [state.op for state in others if state.calls == sum(state.skipped.values())]
+    if unjudged:
+        print(f"nothing was judged of: {', '.join(unjudged)}")
+    return 1 if failing or unjudged or not others else 0
 
 
 def _record(found: Search, settings: Settings, path: Path) -> None:

@@ -242,6 +242,11 @@ class Contrast:
         return self.failed >= FULL * failures and self.passed >= CLEAR * self.outside
 
 
+def holding(chosen: Sequence[Condition], facts: Sequence[Mapping[str, Fact]]) -> Array:
+    """Return which of some cases fulfil all chosen conditions."""
+    return np.asarray(np.logical_and.reduce([condition.of(facts) for condition in chosen]))
+
+
 def contrast(facts: Sequence[Mapping[str, Fact]], bad: Array) -> Contrast | None:
     """Return the conjunction that best predicts which cases are ``bad``; None if no conjunction saves bits."""
     if np.count_nonzero(bad) < FEWEST or bad.all():

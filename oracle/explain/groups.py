@@ -27,7 +27,7 @@ from ..reporting.clusters import DTYPE, dtype_order, shared_text, simplest
 from ..reporting.language.translate import shape
 from ..reporting.language.words import index
 from ..reporting.summary import command_for
-from .conditions import CLEAR, FULL, Condition, Contrast, contrast, measured, sentence
+from .conditions import CLEAR, FULL, Condition, Contrast, contrast, holding, measured, sentence
 from .diagnosis import VAGUE, family_of
 from .facts import Fact, asks_status, common_limit, facts_of, shared_value
 from .scaled import BY_A_FACTOR
@@ -267,16 +267,12 @@ def _contrasted(population: Population, chosen: Array, *, sized: bool = True) ->
     result = contrast(facts, chosen[kept])
     if result is None:
         return None
-    holds = np.logical_and.reduce([condition.of(population.facts) for condition in result.conditions])
-    return replace(result, holds=holds)
+    return replace(result, holds=holding(result.conditions, population.facts))
 
 
 def _widened(where: Contrast, population: Population, failures: Array) -> Contrast:
     """Return a condition without the parts that only keep failures of other causes out: without such a part, nearly as
     large a share of the cases under it fails. Not every failure of a bug shows the bug's cause."""
-
-    def holding(chosen: Sequence[Condition]) -> Array:
-        return np.asarray(np.logical_and.reduce([condition.of(population.facts) for condition in chosen]))
 
     def share(holds: Array) -> float:
         failed, passed = (int(np.count_nonzero(holds & some)) for some in (failures, ~population.bad))
@@ -285,9 +281,9 @@ def _widened(where: Contrast, population: Population, failures: Array) -> Contra
     kept, least = list(where.conditions), CLEAR * share(where.holds)
     for condition in where.conditions:
         rest = [each for each in kept if each is not condition]
-        if rest and share(holding(rest)) >= least:
+        if rest and share(holding(rest, population.facts)) >= least:
             kept = rest
-    return replace(where, conditions=tuple(kept), holds=holding(kept))
+    return replace(where, conditions=tuple(kept), holds=holding(kept, population.facts))
 
 
 def _by_cause(population: Population, chosen: Array) -> list[Array]:
@@ -372,7 +368,7 @@ def over_all(chosen: Sequence[Condition], populations: Sequence[Population], mem
     holds, bad = [], []
     for population, own in zip(populations, members, strict=True):
         kept = own | ~population.bad
-        holds.append(np.logical_and.reduce([condition.of(population.facts) for condition in chosen])[kept])
+        holds.append(holding(chosen, population.facts)[kept])
         bad.append(own[kept])
     return measured(chosen, np.concatenate(holds), np.concatenate(bad))
 

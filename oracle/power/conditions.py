@@ -37,7 +37,7 @@ from ..defects.condition_pairs.factors import (
 )
 from ..defects.condition_pairs.pairs import MILLION, MOST_NAMED, fresh, meeting
 from ..defects.registry import defects
-from ..explain.conditions import Contrast, contrast, sentence
+from ..explain.conditions import Contrast, contrast, holding, sentence
 from ..explain.detail import described
 from ..explain.facts import Fact, facts_of
 from ..explain.neighbours import CallHistory, neighbour
@@ -269,7 +269,7 @@ class Trial:
 
     def disagreements(self, found: Contrast, defect: Defect) -> int:
         """Return the number of random calls for which the condition and the kernel disagree."""
-        said = np.logical_and.reduce([condition.of(self.others) for condition in found.conditions])
+        said = holding(found.conditions, self.others)
         differs = said != np.array([defect.device.negates(call) for call in self.calls], bool)
         is_open = np.logical_or.reduce([_in_gap(condition.fact, condition.gap, self.others)
                                         for condition in found.conditions])  # fmt: skip

@@ -28,6 +28,7 @@ LAYERS = ("structure", "standard", "strict")  # in the order they are judged
 GIVEN = "given"  # a metric of a call with outputs that the strict layer does not fully judge: a given function
 REFUSED = "refused"  # a metric of the structure layer for a call that must be refused: it has no values to judge
 NO_PROOF = "the case proves nothing: "  # begins the reason of an error that the case itself causes
+OF_ORACLE = "oracle: "  # begins the reason of an error of the oracle, not of the device
 NO_GOLDEN = "no golden: "  # begins the reason of a skip because no golden can be computed
 # Keys of a histogram of ULP distances between elements and their golden; the last: one of the two is NaN.
 ULPS = ("0", "1", "2", "3-4", "5-16", "17-64", "65-256", "257-4096", "4097-65536", ">65536", "nan")

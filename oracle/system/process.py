@@ -26,11 +26,15 @@ def version_of(package: str) -> str:
         return ""
 
 
+FRAMEWORKS = ("torch", "torch_npu", "mindspore")  # an extra of this package installs each
+
+
+def extra_of(framework: str) -> str:
+    """Return the command that installs a framework."""
+    return f"pip install 'aclnn-oracle[{framework.replace('_', '-')}]'"
+
+
 # Attributes named ``module:attribute`` on a command line: a user's backend, operator or kernels.
-
-
-#: The extra of this package that installs a module.
-EXTRAS = {"torch": "torch", "torch_npu": "torch-npu", "mindspore": "mindspore", "distributed": "cluster"}
 
 
 def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) -> Any:
@@ -49,7 +53,7 @@ def attribute_of(who: str, module: str, attribute: str, *, first: bool = False) 
         missing = error.name or module
         if module == missing or module.startswith(missing + "."):
             raise OracleError(f"{who}: no module {missing!r} on sys.path or in {here}") from None
-        advice = f"; pip install 'aclnn-oracle[{EXTRAS[missing]}]'" if missing in EXTRAS else ""
+        advice = f"; {extra_of(missing)}" if missing in FRAMEWORKS else ""
         raise OracleError(f"{who}: {module} needs the module {missing!r}, which is not installed{advice}") from None
     except OracleError:
         raise

@@ -20,7 +20,7 @@ from ...model.aclnn import Platform, platform
 from ...model.call import Array
 from ...numerics.exact.enclosures import round_constant
 from ...numerics.expressions import Expression, operation, symbol, symbols_of, trace
-from ...numerics.orders.formula import COUNT, Form, Formula, is_elementwise, is_public, named
+from ...numerics.orders.formula import COUNT, Form, Formula, is_elementwise, is_public
 from ...numerics.programs import simulate
 from ...numerics.traversal import names_of, substitute, walk
 from ...operators.definition.operands import float32, formula_operands
@@ -145,9 +145,8 @@ def _kernels(op: Operator) -> Found:
 
 def departs(op: Operator, kernel: str) -> bool:
     """Return whether a SoC's kernel departs from the formula, and so is right only on that SoC."""
-    forms = op.computes.orders or {} if isinstance(op.computes, Formula) else {}
-    form = named(forms, kernel)
-    return isinstance(form, Form) and form.departs
+    form = op.computes.own(kernel) if isinstance(op.computes, Formula) else None
+    return form is not None and form.departs
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ...model.aclnn import Platform, platform
 from ...model.call import Array
 from ...model.dtypes import DTYPES, FLOATS, FORMATS, dtype_of
 from ...numerics.floats.rounding import quantize
-from ...numerics.orders.formula import Form, is_elementwise, named
+from ...numerics.orders.formula import is_elementwise
 from ...operators.definition.operator import Operator
 from ...operators.definition.roles import ONE_VALUE
 from ..base import elementwise, rows, samples
@@ -51,9 +51,9 @@ SO_COMPUTED = "every public kernel computes inputs of this type in it"
 
 def _computed_wider(op: Operator, kind: str) -> tuple[str, ...]:
     """Return the SoCs whose kernel computes inputs of a type in a wider type."""
-    forms = (op.computes.orders or {}) if is_elementwise(op.computes) else {}
-    result = {soc: named(forms, platform(soc).form) for soc in socs_of(kind)}
-    return tuple(soc for soc, form in result.items() if not (isinstance(form, Form) and kind in form.native))
+    own = op.computes.own if is_elementwise(op.computes) else lambda soc: None
+    result = {soc: own(platform(soc).form) for soc in socs_of(kind)}
+    return tuple(soc for soc, form in result.items() if form is None or kind not in form.native)
 
 
 def _mixes(op: Operator) -> bool:

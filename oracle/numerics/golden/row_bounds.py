@@ -111,8 +111,7 @@ class RowBound:
             return np.zeros((), bool)
         result = np.zeros((*next(iter(totals.known.values())).shape[:-1], 1), bool)
         levels = {stage.terms: level for stage, level in graph.levels(arithmetic)[0] if stage.kind != TOTAL}
-        stored = set(filter(stores, levels))
-        if not stored and self.stages.stays_inside(tuple(levels), totals):
+        if not any(map(stores, levels)) and self.stages.stays_inside(tuple(levels), totals):
             return result
         for part in [None] if self.stages.length <= TERMS else self.stages.parts():
             some = {**(inner if part is None else self.stages.loaded((Ellipsis, part))), **totals.known}

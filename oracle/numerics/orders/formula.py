@@ -116,15 +116,19 @@ class Formula:
         """The orders by name, as forms; a formula without orders has its own order under the name ``""``."""
         return self.forms or {"": Form(self.formula)}
 
+    def own(self, soc: str) -> Form | None:
+        """Return the order of a SoC's kernel; None if the page has none for it."""
+        return named(self.written, soc)
+
     def counted(self, soc: str) -> dict[str, Form]:
         """Return the orders that are right on a SoC: all except the departing orders of other SoCs."""
-        own = named(self.written, soc)
+        own = self.own(soc)
         return {name: form for name, form in self.written.items() if form is own or not form.departs}
 
     def apart(self, soc: str, stored: str) -> Form | None:
         """Return a SoC's own order if its kernel departs from the formula or computes in the dtype that it stores. Such
         a kernel is right only on its SoCs."""
-        own = named(self.written, soc)
+        own = self.own(soc)
         return own if own is not None and (own.departs or stored in own.native) else None
 
     @property

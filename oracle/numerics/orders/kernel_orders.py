@@ -56,7 +56,7 @@ class Graphs:
             raise OracleError(f"{place_of(scheme.formula)}: {text}")
         self.specials = None if scheme.specials is None else self._graph(scheme.specials)
         self.forms = {name: self._form(form, form.mean) for name, form in scheme.written.items()}
-        own, counted = named(scheme.written, soc), scheme.counted(soc)
+        own, counted = scheme.own(soc), scheme.counted(soc)
         orders = [self.forms[name] for name in counted]
         if mean:
             kinds = ("last", "divided", *(("first",) if scheme.gradient in scheme.symbols else ()))
@@ -98,7 +98,7 @@ class Graphs:
 
     def summed(self, kernel: str) -> tuple[Expression, Expression]:
         """Return the terms that a SoC's kernel sums, and the factor of the sum."""
-        form = named(self.scheme.written, kernel)
+        form = self.scheme.own(kernel)
         if form is None or form.mean != "sum" or self.count is ONE:
             return self.form(kernel), ONE
         return trace(form.formula, self._of(form.formula)), ONE / self.count

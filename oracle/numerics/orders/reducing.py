@@ -55,7 +55,7 @@ class Reducing:
     def orders(self, soc: str, dtype: str, types: Types = frozenset()) -> tuple[Order, ...]:
         """Return the orders that are right on a SoC with a kernel that stores a dtype. ``types``: as in
         :meth:`form`."""
-        own = named(self._scheme.written, soc)
+        own = self._scheme.own(soc)
         result = [
             Order(
                 self.forms[name].stored_in(types),

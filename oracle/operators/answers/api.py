@@ -186,19 +186,10 @@ def writes(call: Call) -> bool:
     return bool(written(call))
 
 
-def fits(op: Operator, ready: Arguments, shape: Shape) -> None:
-    """Refuse an output of another size than the page makes. Raises OracleError."""
-    wanted = tuple(op.output_shape(ready))
-    if math.prod(shape) != math.prod(wanted):
-        text = f"its checks take an {op.output} of shape {shape}, and its page makes one of shape {wanted}"
-        raise OracleError(f"{op.name}: {text}; add a check of {op.output}'s shape, or say it in undefined")
-
-
 def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, judged: bool = False) -> Sink:
     """Fill ``out`` with the golden and return the sink; with ``judged`` the sink has the data that a verdict needs."""
-    ready = _ready(op, args, target)
+    ready = _ready(op, args, target, out.shape)
     require_known_classes(op, ready, target)
-    fits(op, ready, out.shape)
     term_by_term = is_elementwise(op.computes) and op.terms_shape(ready) == op.output_shape(ready)
     sink = Sink(
         out, op.host_type(ready, target), judged=judged, filled=term_by_term, soc=target.form, flushes=target.flushes
@@ -234,17 +225,21 @@ def _evaluate(op: Operator, args: Arguments, target: Platform, out: Array, *, ju
 
 def _in_integers(op: Operator, args: Arguments, target: Platform, out: Array) -> Reference:
     """Fill ``out`` with the result of a kernel of an integer type, which is exact, and return the reference."""
-    values, unknown = integers.result_of(op, _ready(op, args, target), target)
+    values, unknown = integers.result_of(op, _ready(op, args, target, out.shape), target)
     whole = out.dtype in INTEGERS
     out[...] = values if whole else integers.rounded(values, out.dtype)
     return Reference(out, out if whole else values.astype(np.float64), np.zeros(out.shape), unknown)
 
 
-def _ready(op: Operator, args: Arguments, target: Platform) -> dict[str, Any]:
+def _ready(op: Operator, args: Arguments, target: Platform, shape: Shape) -> dict[str, Any]:
     """Return arguments ready for computing: in native byte order; with a scalar output, scalars as one-element vectors.
-    Integers are cast to the kernel's type unless it is an integer type; to float32 if the page does not give it."""
-    ready = dict(args)
-    scalar = not op.output_shape(args)
+    Integers are cast to the kernel's type unless it is an integer type; to float32 if the page does not give it.
+    ``shape``: the output's. Raises OracleError if the page makes an output of another size."""
+    wanted = tuple(op.output_shape(args))
+    if math.prod(shape) != math.prod(wanted):
+        text = f"its checks take an {op.output} of shape {shape}, and its page makes one of shape {wanted}"
+        raise OracleError(f"{op.name}: {text}; add a check of {op.output}'s shape, or say it in undefined")
+    ready, scalar = dict(args), not wanted
     computed = dtype_of(op.host_type(args, target)).numpy
     common = np.dtype(np.float32) if op.kernel_type is None else computed
     integral = {p.name for p in op.operands if computed not in INTEGERS}
@@ -338,13 +333,12 @@ def compute(call: Call, *, numerics: Numerics = "kernel", output: str = "") -> A
         fill = _in_integers if whole else _evaluate
         fill(op, args, target, out)
         return out
-    args = _ready(op, args, target)
+    args = _ready(op, args, target, spec.shape)
     require_known_classes(op, args, target)
-    fits(op, args, spec.shape)
     kernel_type = op.host_type(args, target)
     narrow = DTYPES[kernel_type].numpy
     # A kernel with sums of a formula over rows adds in float32, also where it multiplies in 16 bits.
-    own = op.computes.apart(target.form, kernel_type) if is_elementwise(op.computes) else None
+    own = op.computes.own(target.form) if is_elementwise(op.computes) else None
     is_narrow = numerics == "native" or (own is not None and kernel_type in own.native)
     result = device_kernel(op, args, target.form, narrow if is_narrow else np.float32, flushing)
     rounded = np.empty(spec.shape, narrow)
@@ -365,10 +359,9 @@ def sketch(call: Call) -> dict[str, Array]:
         if op.ends_early(args):
             result[name] = np.full(shape, op.fill_of(args, target), np.float64)
         elif computes_integers(op, args, target):
-            result[name] = integers.result_of(op, _ready(op, args, target), target)[0].astype(np.float64)
+            result[name] = integers.result_of(op, _ready(op, args, target, shape), target)[0].astype(np.float64)
         else:
-            ready = _ready(op, args, target)
-            fits(op, ready, shape)
+            ready = _ready(op, args, target, shape)
             result[name] = device_kernel(op, ready, target.form, np.float64).reshape(shape)
     return result
 

@@ -11,7 +11,7 @@ import inspect
 import re
 import reprlib
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -336,11 +336,11 @@ def _name_problems(op: Operator) -> Iterator[str]:
             yield from _unknown(f"{field}.index_types", mapped.index_types, DTYPES, "dtype")
 
 
-def _unknown(field: str, names: Iterable[str], known: Iterable[str], what: str) -> Iterator[str]:
-    every = tuple(known)
-    for name in (name for name in names if name not in every):
-        hint = f"{suggestion(name, every)}; there are: {', '.join(every) or 'none'}"
-        yield f"{field} names {name}, which is no {what}{hint}"
+def _unknown(field: str, names: Iterable[str], known: Collection[str], what: str) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            hint = f"{suggestion(name, known)}; there are: {', '.join(known) or 'none'}"
+            yield f"{field} names {name}, which is no {what}{hint}"
 
 
 def _form_problems(op: Operator) -> Iterator[str]:
